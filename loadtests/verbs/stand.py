@@ -64,6 +64,7 @@ class Extender:
 
     def handled(self, verb: str, began: float, ended: float) -> list[Handled]:
         """Return what its handlers took from *began* to *ended*."""
+        self.blocks()  # with which all of them are written
         calls = (line.split() for line in self.calls.read_text().splitlines())
         return [
             Handled(*(1000 * float(seconds) for seconds in call[3:]))
