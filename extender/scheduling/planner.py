@@ -187,7 +187,7 @@ class Planner:
         # Nodes whose device plugins serve what the pod asks for are the scheduler's to judge: we send it to none.
         ours = nodes if needs.allocated or not needs.extended else np.flatnonzero(surveyed.given)
         asked = Asked(names, snapshot.layout.nodes, self.roll)
-        ranking = self._at_a_glance(surveyed, nodes, asked) if moment.suitable is None else None
+        ranking = self._at_a_glance(surveyed, nodes, asked)
         if ranking is not None:
             return self._offered(surveyed, ranking, partial(asked.count, nodes), moment)
         among = ours if names is None else asked.among(nodes)

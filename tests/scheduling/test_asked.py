@@ -76,6 +76,7 @@ class Lookups:
         # One that is none of the best, of which nobody knows whether it would fit until it is counted.
         ({"n05"}, 0),
         ({"n02"}, 1),
+        ({"n05", "n06"}, 0),
         ({"n05", "n06", "n07"}, 1),
     ],
 )
