@@ -127,12 +127,13 @@ class Attention:
 
     async def begin(self) -> bool:
         """Look after what was before we began: claims that are half written, and pods that were refused; as a round."""
-        self._turns.begin()
-        await self._turns.each([pod.uid for pod in self.belief.pods], self._remember)
+        for pod in tuple(self.belief.pods):
+            await asyncio.sleep(0)  # of the thousands that may wait none holds up whoever asks
+            with apart(pod.key):
+                self._remember(pod.uid)
         return await self.round()
 
-    async def _remember(self, uid: Uid) -> None:
-        await asyncio.sleep(0)  # of the thousands that may wait none holds up whoever asks
+    def _remember(self, uid: Uid) -> None:
         pod = self.belief.pods.with_uid(uid)
         if pod is None:
             return

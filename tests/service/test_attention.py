@@ -1,6 +1,7 @@
 """What is looked after unasked."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Generator
 from dataclasses import replace
 from math import inf
@@ -273,6 +274,18 @@ async def test_o1_others_have_their_turn_while_it_is_looked_who_waits_as_one_tak
     monkeypatch.setattr(Attention, "round", AsyncMock())
     assert await meanwhile(looked, attention.begin()) >= {1, 2}
     assert len(looked) == 3
+
+
+async def test_o1_where_all_stands_still_for_a_while_those_behind_are_looked_at_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attention, _ = crowd_that_waits(monkeypatch, 3)
+    clock = itertools.count(step=10)
+    monkeypatch.setattr(module, "is_told", lambda _refusal: True)
+    monkeypatch.setattr(Attention, "round", AsyncMock())
+    attention._turns.now = lambda: float(next(clock))
+    await attention.begin()
+    assert all(item.uid in attention.waker for item in attention.belief.pods)
 
 
 async def test_r7_a_pod_whose_claim_comes_to_be_in_the_way_while_it_is_made_ready_is_woken_after_a_while(
@@ -796,7 +809,8 @@ async def test_o1_who_has_devices_is_woken_by_who_begins_whatever_it_was_told_an
     assert had.allocation is not None
     everywhere = replace(had, allocation=replace(had.allocation, node_selector=None))
     attention = shown_in(world_of(everywhere))
-    await attention._turns.each([pod("gone").uid, POD.uid, OTHER.uid], attention._remember)
+    for each in (pod("gone"), POD, OTHER):
+        attention._remember(each.uid)
     assert [uid in attention.waker for uid in (POD.uid, OTHER.uid)] == [True, False]
     assert caplog.records == []
 

@@ -168,7 +168,7 @@ def test_room_that_is_not_known_keeps_nobody_away() -> None:
 
 async def test_who_was_let_wait_behind_a_full_node_is_woken_after_a_restart_too() -> None:
     here = Full()
-    await here.attention._remember(POD.uid)
+    here.attention._remember(POD.uid)
     await here.pass_time(1.0)
     assert not here.wakes.woken
     reported(here.world, "attached")
