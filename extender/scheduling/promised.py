@@ -27,7 +27,10 @@ class Promised:
             on_nodes[node] += sign * amount
             if not on_nodes[node]:
                 del on_nodes[node]
-            if number is not None and resource in self._columns:
+            if not on_nodes:
+                del self._by_resource[resource]
+                self._columns.pop(resource, None)
+            elif number is not None and resource in self._columns:
                 self._columns[resource][number] += sign * amount
 
     def of(self, resource: str, layout: Layout) -> Numbers:
@@ -35,13 +38,16 @@ class Promised:
         if self._layout is None or self._layout.nodes is not layout.nodes:
             self._columns.clear()
             self._layout = layout
+        if resource not in self._by_resource:
+            # Whoever makes pods may ask for ten thousand, each by another name: of these no column is kept.
+            return np.zeros(len(layout.nodes), np.int64)
         if resource not in self._columns:
             self._columns[resource] = self._column(resource, layout)
         return self._columns[resource]
 
     def _column(self, resource: str, layout: Layout) -> Numbers:
         column = np.zeros(len(layout.nodes), np.int64)
-        for node, amount in self._by_resource.get(resource, Counter()).items():
+        for node, amount in self._by_resource[resource].items():
             number = layout.number(node)
             if number is not None:
                 column[number] = amount

@@ -1,5 +1,7 @@
 """What is promised of nodes is what was added, whatever cluster is looked at."""
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,3 +35,16 @@ def test_each_node_is_told_what_those_need_who_are_on_the_way_to_it(steps: list[
                     for name in layout.nodes
                 ]
                 assert promised.of(resource, layout).tolist() == needed
+
+
+def test_a_pod_that_asks_for_very_many_resources_takes_no_column_for_each() -> None:
+    promised, layout = Promised(), belief_of(*(node(f"n{number}") for number in range(1000))).cluster.snapshot.layout
+    names = [f"example.com/{number}" for number in range(500)]
+    promised.of("cpu", layout)
+    tracemalloc.start()
+    for name in names:
+        assert not promised.of(name, layout).any()
+    for sign in (1, -1):
+        promised.add(layout.nodes[0], tuple((name, 1) for name in names), sign)
+    assert tracemalloc.get_traced_memory()[0] < 100 * len(names)
+    tracemalloc.stop()
