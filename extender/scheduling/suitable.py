@@ -3,8 +3,8 @@
 It is a guess: the scheduler judges the node again, and looks at all others where the guess was wrong.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import compress
 from operator import is_not
 from typing import Final
@@ -45,7 +45,7 @@ class Suitable:
         self._listed: tuple[object, tuple[Node, ...]] = None, ()
         # By label and value, where these are among *nodes*.
         self._indexed: tuple[Node, ...] = ()
-        self._index: dict[str, Mapping[str, Sequence[int]]] = {}
+        self._index: dict[str, dict[str, list[int]]] = {}
         self._met: Memo[Key, tuple[tuple[Node, ...], Flags]] = Memo(KINDS)
 
     def nodes(
@@ -104,20 +104,22 @@ class Suitable:
             return [place for name in names if (place := snapshot.layout.number(NodeName(name))) is not None]
         if not terms.labels:
             return range(len(nodes))
-        return min((self._with(key, nodes).get(value, ()) for key, value in terms.labels), key=len)
+        index = self._with({key for key, _ in terms.labels}, nodes)
+        return min((index.get(key, {}).get(value, ()) for key, value in terms.labels), key=len)
 
-    def _with(self, key: str, nodes: tuple[Node, ...]) -> Mapping[str, Sequence[int]]:
-        """Say which of *nodes* have which value of the label *key*."""
+    def _with(self, keys: AbstractSet[str], nodes: tuple[Node, ...]) -> Mapping[str, Mapping[str, Sequence[int]]]:
+        """Say which of *nodes* have which value of each label of *keys*, thousands perhaps: they are gone through once.
+
+        What none of them has is for whoever makes pods to say, and is not kept.
+        """
         if self._indexed is not nodes:
             self._indexed, self._index = nodes, {}
-        if key not in self._index:
-            found = defaultdict[str, list[int]](list)
-            for place, node in enumerate(nodes):
-                for name, value in node.labels:
-                    if name == key:
-                        found[value].append(place)
-            self._index[key] = found
-        return self._index[key]
+        unknown = keys - self._index.keys()
+        for place, node in enumerate(nodes) if unknown else ():
+            for name, value in node.labels:
+                if name in unknown:
+                    self._index.setdefault(name, {}).setdefault(value, []).append(place)
+        return self._index
 
     def _nodes(self, snapshot: Snapshot) -> tuple[Node, ...]:
         if self._listed[0] is not snapshot.nodes:

@@ -1,5 +1,6 @@
 """What kube-scheduler would say of nodes, devices apart."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -137,6 +138,28 @@ def test_of_pods_that_are_tied_to_nodes_no_more_nodes_are_looked_at_and_they_mee
     assert suited(belief, terms) == found
     is_open = terms.affinity is not None and pinned(terms.affinity) is None
     assert len(looked) <= (3 if is_open else 2)
+
+
+class Labels(tuple[tuple[str, str], ...]):
+    """Labels that count how often they are gone through."""
+
+    __slots__ = ()
+    read = 0
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        Labels.read += 1
+        return super().__iter__()
+
+
+def test_nodes_are_gone_through_once_for_all_labels_that_a_pod_names_and_of_those_that_none_has_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Labels, "read", 0)
+    belief = world(*(replace(node(f"n{number}"), labels=Labels([("zone", "a")])) for number in range(10)))
+    suitable, names = Suitable(belief.loads), [f"l{number}" for number in range(1000)]
+    assert suited(belief, Terms(labels=(*((name, "") for name in names), ("zone", "a"))), suitable) == []
+    assert Labels.read == 10
+    assert suitable._index.keys() == {"zone"}
 
 
 def test_nodes_that_put_pods_off_are_met_by_who_has_no_other() -> None:
