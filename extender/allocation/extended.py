@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.allocation.grid import Flags
+from extender.allocation.question import RESULTS
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot
 from extender.model.frozen import dataclass
 from extender.model.names import ClassName, NodeName
@@ -126,20 +127,26 @@ def hidden_claim(pod: Pod, resources: Sequence[str], classes: Classes) -> Hidden
     requests: list[RequestSlot] = []
     mappings: list[Use] = []
     for resource in sorted(resources):
-        parts, uses = _of_resource(pod.containers, resource)
+        parts, uses = _of_resource(pod.containers, resource, RESULTS - len(requests))
         requests.extend(_request(part, classes[resource]) for part in parts)
         mappings.extend(uses)
     return Hidden(ClaimSpec(requests=tuple(sorted(requests, key=lambda slot: slot.name))), tuple(mappings))
 
 
-def _of_resource(containers: Sequence[Container], resource: str) -> tuple[list[_Part], list[Use]]:
-    """Say what to ask for, and who uses it: containers that last ask for themselves, init containers borrow."""
+def _of_resource(containers: Sequence[Container], resource: str, most: int) -> tuple[list[_Part], list[Use]]:
+    """Say what to ask for, and who uses it: containers that last ask for themselves, init containers borrow.
+
+    Where these ask for more than the *most* that a claim can be given nobody borrows: thousands could, each of all.
+    """
     lasting: list[_Part | None] = [None] * len(containers)
     uses: list[Use] = []
     for index, item in enumerate(containers):
         if not item.is_init or item.is_sidecar:
             lasting[index], used = _of_container(containers, index, resource, ())
             uses.extend(used)
+    asked = [part for part in lasting if part]
+    if len(asked) > most:
+        return asked, uses
     passing: list[_Part] = []
     borrowed: list[Use] = []
     for index, item in enumerate(containers):
@@ -151,7 +158,7 @@ def _of_resource(containers: Sequence[Container], resource: str) -> tuple[list[_
     own = {part.name for part in passing}
     # Init containers run one after the other: the largest request serves them all.
     shared = [Use(use.container, resource, largest.name) if largest and use.request in own else use for use in borrowed]
-    return [*([largest] if largest else []), *filter(None, lasting)], uses + shared
+    return [*([largest] if largest else []), *asked], uses + shared
 
 
 def _of_container(

@@ -17,6 +17,7 @@ from extender.allocation.extended import (
     unmade_name,
     wanted,
 )
+from extender.allocation.question import RESULTS
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName, NodeName, ObjectKey, Uid
 from extender.model.node import Container, Node, Pod
@@ -129,6 +130,14 @@ def test_what_containers_ask_for(containers: tuple[Container, ...], expected: di
 )
 def test_who_uses_what(containers: tuple[Container, ...], expected: set[tuple[str, str, str]]) -> None:
     assert used_by(*containers) == expected
+
+
+@pytest.mark.parametrize(("count", "asked"), [(RESULTS + 1, ("gpu",)), (RESULTS, ("gpu", "nic"))])
+def test_of_more_than_a_claim_can_be_given_no_init_container_borrows(count: int, asked: tuple[str, ...]) -> None:
+    lasting = [container(f"r{index}", **dict.fromkeys(asked, 1)) for index in range(count)]
+    passing = [container(f"i{index}", **dict.fromkeys(asked, count)) for index in range(9)]
+    users = {name for name, resource, _ in used_by(*passing, *lasting) if resource == f"ex.com/{asked[-1]}"}
+    assert users == {item.name for item in lasting}
 
 
 @pytest.mark.parametrize(
