@@ -115,8 +115,9 @@ def _ghosts(belief: Belief) -> Iterator[Finding]:
         pod = belief.pods.with_uid(promise.pod)
         for hold in promise.claims:
             claim = belief.cluster.claims.with_uid(hold.claim)
-            gone = "the pod" if pod is None else _gone_claim(hold, claim)
-            if gone:
+            is_gone = claim is None and hold.is_of_shown_claim
+            if pod is None or is_gone:
+                gone = "the pod" if pod is None else "the claim"
                 yield Finding(
                     kind=Kind.GHOST,
                     detail=f"{_told(hold, promise)}, and {gone} is gone",
@@ -124,10 +125,6 @@ def _ghosts(belief: Belief) -> Iterator[Finding]:
                     pod=pod.key if pod else None,
                     uid=promise.pod,
                 )
-
-
-def _gone_claim(hold: ClaimHold, claim: ResourceClaim | None) -> str:
-    return "the claim" if claim is None and not hold.is_of_unmade_claim and hold.unseen is None else ""
 
 
 def _told(hold: ClaimHold, promise: Promise) -> str:

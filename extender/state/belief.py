@@ -280,7 +280,7 @@ class Belief:
         claim = self.cluster.claims.with_uid(hold.claim) if hold else None
         if claim is not None:
             self._conclude(claim)
-        elif hold is not None and not hold.is_of_unmade_claim and hold.unseen is None:
+        elif hold is not None and hold.is_of_shown_claim:
             self.ledger.tell_claim(hold.claim, Event.OUTDATED)
 
 

@@ -84,9 +84,9 @@ class ClaimHold:
     unseen: ObjectKey | None = None
 
     @property
-    def is_of_unmade_claim(self) -> bool:
-        """Whether the claim is one that we make ourselves, and have not made yet."""
-        return self.claim.startswith(UNMADE)
+    def is_of_shown_claim(self) -> bool:
+        """Whether the watch has shown the claim, which is gone where it is not known: one that we make may come yet."""
+        return self.unseen is None and not self.claim.startswith(UNMADE)
 
 
 @dataclass(frozen=True, slots=True)
