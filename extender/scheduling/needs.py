@@ -1,6 +1,6 @@
 """What a pod needs before it can be placed, or why nobody can place it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import replace
 
 from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, unmade_name, wanted
@@ -15,6 +15,8 @@ from extender.state.belief import Belief
 from extender.state.claims import Asked, Unclear, Waiting
 from extender.state.domain import Domain, classes_of
 from extender.state.ledger import UNMADE
+from extender.state.questions import asked_in_full
+from extender.topology.policies import ANNOTATION as POLICY
 
 # How many pods can use one claim.
 RESERVATIONS = 256
@@ -48,6 +50,13 @@ class Needs:
     def is_plain(self) -> bool:
         """Whether the pod needs no devices at all."""
         return not (self.pending or self.allocated or self.extended)
+
+    @property
+    def asked(self) -> Hashable:
+        """What decides where devices for *pending* can be had: thousands of pods may ask the same."""
+        # Who asks the same may be placed by another policy.
+        claims = ((asked_in_full(each.spec), dict(each.annotations).get(POLICY)) for each in self.pending)
+        return self.pod.key.namespace, tuple(claims)
 
     def hidden(self, resources: tuple[str, ...]) -> Hidden:
         """Write the claim for *resources*, those of the pod's that a node serves by devices."""

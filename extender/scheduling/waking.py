@@ -18,8 +18,6 @@ from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection, Trouble
 from extender.scheduling.rest import Rest
 from extender.state.belief import Belief
-from extender.state.questions import asked_in_full
-from extender.topology.policies import ANNOTATION
 
 # Pods woken in one round: the others have their turn in the next.
 MOST = 64
@@ -197,11 +195,9 @@ class Waker:
         if isinstance(needs, Unplaceable):
             return needs
         hidden = needs.hidden(needs.extended).spec if needs.extended else None
-        # Who asks the same may be placed by another policy.
-        policies = pod.key.namespace, tuple(dict(claim.annotations).get(ANNOTATION) for claim in needs.pending)
         # What resources are called decides which nodes serve them by devices; some pods can go to these alone.
         where = needs.extended, bool(needs.mapped)
-        question = (tuple(asked_in_full(claim.spec) for claim in needs.pending), hidden, where, policies)
+        question = needs.asked, hidden, where
         is_alone, in_detail = not needs.allocated, (question, pod.terms)
         if is_alone and (question in hopeless or in_detail in hopeless):
             return None

@@ -19,9 +19,7 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.survey import Survey, Unfinished, survey
 from extender.state.belief import Belief
 from extender.state.ledger import Promise
-from extender.state.questions import asked_in_full
 from extender.state.table import Numbers
-from extender.topology.policies import ANNOTATION
 
 # Whose devices are to be left, by node.
 Lesser = Mapping[NodeName, Sequence[Uid]]
@@ -97,12 +95,9 @@ class Yielding:
 
 
 def _asking(needs: Needs) -> Hashable:
-    """Return all that decides for whom else it is of no use: thousands of pods may ask the same."""
+    """Return all that decides for whom else it is of no use."""
     pod = needs.pod
-    if needs.allocated or needs.extended:
-        return pod.uid
-    claims = tuple((asked_in_full(claim.spec), dict(claim.annotations).get(ANNOTATION)) for claim in needs.pending)
-    return pod.priority, pod.key.namespace, claims
+    return pod.uid if needs.allocated or needs.extended else (pod.priority, needs.asked)
 
 
 def lesser_than(pod: Pod, belief: Belief) -> Lesser:
