@@ -22,7 +22,7 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.decision import Ranked
 from extender.scheduling.judging import Judge
-from extender.scheduling.needs import Needs, Unplaceable, needs_of
+from extender.scheduling.needs import Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Plain
 from extender.scheduling.ranking import Answer, AnswerPolicy, rank
@@ -88,15 +88,12 @@ class Advisor:
             return Plain()
         known = numbers[passes & (numbers >= 0)]
         judged = known[surveyed.fits[known]]
-        return self._scored(needs, surveyed, passes, judged) if self.taste is not None else Advice(passes)
+        return self._scored(self.taste, surveyed, passes, judged) if self.taste is not None else Advice(passes)
 
-    def _scored(self, needs: Needs, surveyed: Survey, passes: Flags, nodes: Numbers) -> Advice:
+    def _scored(self, taste: Taste, surveyed: Survey, passes: Flags, nodes: Numbers) -> Advice:
         """Rank *nodes* by what the first fit there is worth; those that nobody has looked at have no score."""
-        taste, snapshot = self.taste, surveyed.snapshot
-        rejected = surveyed.rejected()
-        if taste is None:
-            return Advice(passes, rejected=rejected)
-        found = [(part.nodes, self.judge.judged(needs.pod, taste, part, snapshot, nodes)) for part in surveyed.parts]
+        snapshot, pod, rejected = surveyed.snapshot, surveyed.needs.pod, surveyed.rejected()
+        found = [(part.nodes, self.judge.judged(pod, taste, part, snapshot, nodes)) for part in surveyed.parts]
         values = np.full(len(snapshot.layout.nodes), NONE)
         for here, findings in found:
             if findings is not None:
@@ -115,7 +112,7 @@ class Advisor:
         return Advice(passes, Scored(names, ranking.nodes, scores), placed, tuple(best), rejected)
 
     def _placed(self, surveyed: Survey, node: int, appraisal: Appraisal) -> Placement | None:
-        part = next(part for part in surveyed.parts if part.nodes[node])
+        part = surveyed.part_at(node)
         answer = choose(surveyed.snapshot, node, part.question, self.manner) if part.question else None
         if not isinstance(answer, Solution) or part.question is None:
             return None
