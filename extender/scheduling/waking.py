@@ -104,11 +104,6 @@ class Waker:
         """Take note that the wake that was just chosen was not heard of: it does not count."""
         self._unwoken = pod
 
-    @property
-    def is_due(self) -> bool:
-        """Whether anybody waits; a round in which nothing has changed and nobody is rested costs nothing."""
-        return bool(self._waiting)
-
     def round(self, now: float, most: int = MOST) -> Iterator[Wake | None]:
         """Choose whom to wake, by priority and then by age. A question that fits nowhere is not asked again.
 

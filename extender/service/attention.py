@@ -270,7 +270,7 @@ class Attention:
 
     async def _rouse(self) -> None:
         """Wake the pods that fit now; however many wait, between two of them the scheduler is answered."""
-        for wake in self.waker.round(self.now()) if self.waker.is_due else ():
+        for wake in self.waker.round(self.now()) if self.waker else ():
             await (self._turns.holds_up(wake.pod.uid, self._roused(*wake)) if wake else asyncio.sleep(0))
 
     async def _roused(self, pod: Pod, node: NodeName | None) -> bool | None:
