@@ -51,7 +51,7 @@ class Leading:
     # The scheduler's Lease as it was read, and since when it is so.
     _beside: Record | None = None
     _beside_since: float | None = None
-    _is_idle: bool = False
+    _is_abandoned: bool = False
 
     @property
     def host(self) -> str:
@@ -109,7 +109,7 @@ class Leading:
         if named:
             why = "; ".join(sorted(set(self._unreached.values())))
             return f"Leases cannot be read or written: {named}: {why}"
-        return f"nobody renews the scheduler's Lease {self.scheduler}" if self._is_idle else ""
+        return f"nobody renews the scheduler's Lease {self.scheduler}" if self._is_abandoned else ""
 
     async def run(self) -> None:
         """Take part in the election, and watch the scheduler's Lease, for ever."""
@@ -193,8 +193,8 @@ class Leading:
         if record != self._beside or self._beside_since is None:
             self._beside, self._beside_since = record, now
         lasts_s = max(self.tenure.times.lease_s, record.lease_s if record else 0.0)
-        was_idle, self._is_idle = self._is_idle, now - self._beside_since > lasts_s
-        if self._is_idle and not was_idle:
+        was_abandoned, self._is_abandoned = self._is_abandoned, now - self._beside_since > lasts_s
+        if self._is_abandoned and not was_abandoned:
             LOG.warning("nobody renews the scheduler's Lease", extra={keys.HOLDER: holder})
 
 
