@@ -169,9 +169,11 @@ class Waits:
         pod, at = self.belief.pods.with_uid(uid), self._postponed.pop(uid, None)
         if at is None or pod is None:
             return None
+        # Until there is an answer it is tried again, after all others; unless it is offered something meanwhile.
+        self._postponed[uid] = at
         is_answered = await self.wakes.wake(pod)
-        if not is_answered:
-            self._postponed.setdefault(uid, at)
+        if is_answered and self._postponed.get(uid) == at:
+            del self._postponed[uid]
         return is_answered
 
     async def ready(self, *, is_thorough: bool = False) -> None:

@@ -625,6 +625,24 @@ async def test_a_pod_that_is_postponed_is_tried_until_that_is_heard_of(monkeypat
     assert wakes.touched == [POD.key.name]
 
 
+async def test_a_pod_that_is_offered_a_node_before_that_is_heard_of_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    attention.waits.postponed(POD.uid, 0.0)
+
+    async def silent(*_args: object) -> Outcome:
+        attention.offered(POD)
+        return Unknown("no answer")
+
+    with monkeypatch.context() as hanging:
+        hanging.setattr(wakes, "annotate_pod", silent)
+        await attention.waits.round(lambda: 0.0)
+    await attention.waits.round(lambda: TICK_S)
+    assert wakes.touched == []
+
+
 async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> None:
     world = world_of(replace(held(claim("a"), device("n1", 0), by=POD), is_deleting=True))
     attention = attention_of(world.belief, Wakes(), START, Steps(world))
