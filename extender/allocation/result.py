@@ -190,16 +190,21 @@ def node_selector(candidates: Iterable[Candidate], node: NodeName) -> NodeSelect
     return NodeSelector((NodeSelectorTerm(expressions=tuple(expressions.values()), fields=tuple(fields.values())),))
 
 
+def ties_of(allocation: Allocation) -> tuple[NodeSelector | None, bool]:
+    """Return what decides on which nodes what is allocated can be used: a selector; whether operations are skipped."""
+    return allocation.node_selector, any(item.skip_node_operations for item in allocation.devices)
+
+
 def is_bound_to_nodes(allocation: Allocation) -> bool:
     """Tell whether there are nodes on which what is allocated may not be used."""
-    return allocation.node_selector is not None or any(item.skip_node_operations for item in allocation.devices)
+    return ties_of(allocation) != (None, False)
 
 
 def is_usable(allocation: Allocation, node: Node) -> bool:
     """Tell whether what is allocated can be used on *node*: its kubelet reaches and can prepare it."""
-    if any(item.skip_node_operations for item in allocation.devices) and NODE_OPERATIONS not in node.declared_features:
+    selector, skips = ties_of(allocation)
+    if skips and NODE_OPERATIONS not in node.declared_features:
         return False
-    selector = allocation.node_selector
     return selector is None or matches(selector, node.name, dict(node.labels))
 
 

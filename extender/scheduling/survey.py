@@ -1,6 +1,6 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from extender.allocation.extended import Groups
 from extender.allocation.fit import AT_ONCE
 from extender.allocation.grid import Flags
 from extender.allocation.question import Refusal
-from extender.allocation.result import is_bound_to_nodes, is_usable
+from extender.allocation.result import is_bound_to_nodes, is_usable, ties_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure
 from extender.allocation.verdict import Verdict
@@ -124,7 +124,7 @@ class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
 def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Unplaceable:
     """Judge every node of *snapshot*. Raise Unfinished."""
     count = len(snapshot.layout.nodes)
-    usable, usable_of = np.ones(count, np.bool_), tuple(_usable(claim, snapshot) for claim in needs.allocated)
+    usable, usable_of = np.ones(count, np.bool_), _usable_of(needs.allocated, snapshot)
     for nodes in usable_of:
         usable &= nodes
     groups = _groups(needs, snapshot, questions)
@@ -177,6 +177,13 @@ def _groups(needs: Needs, snapshot: Snapshot, questions: Questions) -> Groups:
     return questions.by_service(snapshot, needs.extended)
 
 
+def _usable_of(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[Flags, ...]:
+    """Tell of each allocated claim where it can be used: thousands may be tied to the same nodes."""
+    ties = [claim.allocation and ties_of(claim.allocation) for claim in claims]
+    found = {tie: _usable(claim, snapshot) for tie, claim in dict(zip(ties, claims, strict=True)).items()}
+    return tuple(map(found.__getitem__, ties))
+
+
 def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
     """Tell on which nodes the devices of an allocated claim can be used."""
     names, allocation = snapshot.layout.nodes, claim.allocation
@@ -193,8 +200,7 @@ def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
 
 def tie_of(needs: Needs, snapshot: Snapshot, asked: Numbers) -> str:
     """Name the claim that can be used on none of the nodes *asked*, and where it can be: the pod fits somewhere."""
-    for claim in needs.allocated:
-        usable = _usable(claim, snapshot)
+    for claim, usable in zip(needs.allocated, _usable_of(needs.allocated, snapshot), strict=True):
         if not usable[asked].any():
             return bound_to(claim, usable, snapshot)
     return ELSEWHERE

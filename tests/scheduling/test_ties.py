@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from extender.allocation.result import is_usable
+from extender.model.claim import Allocation
 from extender.model.names import NodeName
-from extender.model.node import Pod
+from extender.model.node import Node, Pod
+from extender.scheduling import survey
 from extender.scheduling.account import note_of, of_plan
+from extender.scheduling.needs import Needs
 from extender.scheduling.planner import Rejection
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
@@ -46,6 +50,21 @@ def test_nodes_are_told_which_of_several_claims_is_elsewhere() -> None:
         (Word.CLAIM_ELSEWHERE, 1, "claim c is allocated on node n2", N1),
         (Word.CLAIM_ELSEWHERE, 1, "claim d is allocated on node n1", N2),
     }
+
+
+def test_of_claims_that_are_tied_to_the_same_nodes_these_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    alike, looked = tuple(lent(name, index, but="n2") for index, name in enumerate("abc")), list[str]()
+
+    def usable(allocation: Allocation, item: Node) -> bool:
+        looked.append(item.name)
+        return is_usable(allocation, item)
+
+    monkeypatch.setattr(survey, "is_usable", usable)
+    belief = belief_of(node("n1"), node("n2"))
+    surveyed = survey.survey(Needs(P, allocated=alike), belief.seen_by(), belief.questions)
+    assert isinstance(surveyed, survey.Survey)
+    assert [flags.tolist() for flags in surveyed.usable_of] == [[True, False]] * 3
+    assert looked == ["n1", "n2"]
 
 
 def test_nodes_that_lack_a_claim_are_told_so_where_another_is_full() -> None:
