@@ -10,13 +10,13 @@ ends together with the nomination.
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
 from typing import Final, NamedTuple
 
 from extender.kube.outcome import Succeeded
+from extender.kube.pace import stirred
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -73,10 +73,7 @@ class Lapses:
     async def run(self) -> None:
         """Look for ever."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self._stirred.wait()
-            self._stirred.clear()
+            await stirred(self._stirred, LOOK_S)
             try:
                 await self.round()
             except Exception:
