@@ -16,6 +16,8 @@ LATE: Final = 8
 GROWN: Final = 8
 FIRST_DELAY_S: Final = 0.1
 LAST_DELAY_S: Final = 30.0
+# How often it is looked whether what is waited for is so.
+LOOK_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,11 @@ class Pace:
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Return when that *is_so*."""
+        while not is_so():
+            await self.sleep(LOOK_S)
 
 
 def since_boot() -> float:

@@ -12,7 +12,6 @@ from extender.service.clearing import Clearing
 from extender.service.follows import Follows
 
 LOG: Final = logging.getLogger(__name__)
-LOOK_S: Final = 0.1
 
 
 class Heir(Protocol):
@@ -47,18 +46,18 @@ class Accession:
         That is so as soon as all is moved on that it could change: all that was listed since *since*. What cannot be
         moved on is waited for, and then all is listed anew, for what has landed meanwhile.
         """
-        await self.until(lambda: self.freshness.is_listed_since(since) or is_lost())
+        await self.pace.until(lambda: self.freshness.is_listed_since(since) or is_lost())
         if await self._moved_on(is_lost):
             self.heir.cleared()
             return since
-        await self.until(lambda: is_lost() or not self.heir.is_hindered)
+        await self.pace.until(lambda: is_lost() or not self.heir.is_hindered)
         return await self.listing()
 
     async def _moved_on(self, is_lost: Callable[[], bool]) -> bool:
         """Have all moved on, unless that is lost or as long is waited; tell whether it is done, and of use."""
         moving = asyncio.create_task(self.clearing.done(), name="clearing")
         try:
-            await self.until(lambda: moving.done() or is_lost() or not self.heir.is_hindered)
+            await self.pace.until(lambda: moving.done() or is_lost() or not self.heir.is_hindered)
             return moving.done() and moving.result() and not is_lost()
         except Exception:
             # Whatever is wrong with some object, waiting is as safe.
@@ -67,8 +66,3 @@ class Accession:
         finally:
             moving.cancel()
             await asyncio.gather(moving, return_exceptions=True)
-
-    async def until(self, is_so: Callable[[], bool]) -> None:
-        """Return when that *is_so*."""
-        while not is_so():
-            await self.pace.sleep(LOOK_S)

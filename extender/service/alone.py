@@ -74,6 +74,6 @@ class Solitude:
 
     async def run(self) -> None:
         """Look after pods for ever, once what was sent before is out of the way."""
-        await self.accession.until(self.is_able)
+        await self.accession.pace.until(self.is_able)
         since = await self.accession.unhindered(EVER)
         await self.attention.run(self.health.begin, partial(self.accession.freshness.is_listed_since, since))

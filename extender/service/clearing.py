@@ -28,7 +28,6 @@ LOG: Final = logging.getLogger(__name__)
 # Others need connections, too: the watches, and questions how far these are.
 AT_ONCE: Final = CONNECTIONS // 2
 AGAIN_S: Final = 0.5
-LOOK_S: Final = 0.1
 # So many errors about one object are told.
 ERRORS: Final = 5
 
@@ -86,8 +85,7 @@ class Clearing:
         if work.failed:
             _tell(work.failed)
             return False
-        while not self._is_shown(work):
-            await self.pace.sleep(LOOK_S)
+        await self.pace.until(lambda: self._is_shown(work))
         LOG.info("what was sent before us cannot land any more", extra={keys.COUNT: work.count})
         return True
 

@@ -13,7 +13,6 @@ from extender.service.history import History
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
-LOOK_S: Final = 0.1
 
 
 @dataclass(slots=True)
@@ -40,8 +39,7 @@ class Health:
 
     async def begin_when(self, is_able: Callable[[], bool], pace: Pace) -> None:
         """Begin as soon as everything is known, where nothing has to be looked after before; and stay."""
-        while not is_able():
-            await pace.sleep(LOOK_S)
+        await pace.until(is_able)
         self.begin()
         await asyncio.Event().wait()
 

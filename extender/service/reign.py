@@ -33,10 +33,11 @@ class Reign:
 
     async def run(self) -> None:
         """Lead whenever it is our turn. A standby follows all the time, so as to be quick then."""
-        await self.accession.until(lambda: self.accession.freshness.has_vital)
+        pace = self.accession.pace
+        await pace.until(lambda: self.accession.freshness.has_vital)
         self.health.begin()
         while True:
-            await self.accession.until(lambda: self.leading.is_alone and (self._may_lead() or self.leading.is_hindered))
+            await pace.until(lambda: self.leading.is_alone and (self._may_lead() or self.leading.is_hindered))
             self.is_busy = True
             try:
                 await self._lead(self.leading.tenure.term)
@@ -72,7 +73,7 @@ class Reign:
         looking = self.attention.run(lambda: self._serve(term), is_listed, is_over)
         work = asyncio.create_task(looking, name="attention")
         try:
-            await self.accession.until(lambda: work.done() or is_over())
+            await self.accession.pace.until(lambda: work.done() or is_over())
             self.attention.stir()
             # A round that is under way may end, so that the outcome of each of its writes is known.
             await asyncio.wait({work}, timeout=ROUND_S)
