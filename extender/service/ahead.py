@@ -211,7 +211,8 @@ class Ahead:
         plan = self.planner.plan(pod, None, self.now(), is_answer=False, suitable=suitable)
         if not isinstance(plan, Offer):
             return None
-        return self._sent.put(Sent(pod, plan, self.planner.chooser.world(plan.placement.node)))
+        node = plan.placement.node
+        return self._sent.put(Sent(pod, node, self.planner.chooser.world(node)))
 
     async def _renew(self) -> None:
         """Plan those anew about whose node something has changed, as long as the scheduler has not asked."""

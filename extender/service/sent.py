@@ -6,7 +6,6 @@ from itertools import islice
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.planner import Offer
 from extender.scheduling.promised import Promised
 from extender.scheduling.recall import World
 
@@ -16,7 +15,7 @@ class Sent:
     """A pod on its way: where to, by which view of that node, and the *version* that it got when that was written."""
 
     pod: Pod
-    offer: Offer
+    node: NodeName
     seen: World
     version: str = ""
 
@@ -27,10 +26,6 @@ class Sent:
     def is_known_by(self, shown: Pod) -> bool:
         """Tell whether who shows the pod so has heard of its node."""
         return shown.nominated_node == self.node or (self.is_written and shown.resource_version == self.version)
-
-    @property
-    def node(self) -> NodeName:
-        return self.offer.placement.node
 
 
 class Travelling:

@@ -5,10 +5,9 @@ from dataclasses import replace
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.terms import Terms
-from extender.scheduling.planner import Offer
 from extender.service.sent import Sent, Travelling
 from extender.state.belief import Belief
-from tests.scheduling.cast import belief_of, chooser_of, claim, gpus, node, planner_of, pod
+from tests.scheduling.cast import belief_of, chooser_of, claim, gpus, node, pod
 from tests.scheduling.stage import N1
 
 PODS = tuple(replace(pod(name, name), terms=Terms(amounts=(("cpu", 1000),))) for name in "abc")
@@ -19,9 +18,7 @@ def believing() -> Belief:
 
 
 def sent_of(belief: Belief, subject: Pod) -> Sent:
-    offer = planner_of(belief).plan(subject, None, 0.0, is_answer=False)
-    assert isinstance(offer, Offer)
-    return Sent(subject, offer, chooser_of(belief).world(N1))
+    return Sent(subject, N1, chooser_of(belief).world(N1))
 
 
 def cpu(travelling: Travelling, belief: Belief) -> int:
