@@ -1,7 +1,6 @@
 """Pods that share devices: what each takes of them, and what places are worth for it."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import product
 from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
@@ -14,9 +13,9 @@ from extender.allocation.question import RESULTS, Ask, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import Device
-from extender.model.footprint import CPU, amounts_of, requested
+from extender.model.footprint import CPU
 from extender.model.names import Uid
-from extender.model.node import Container, Pod
+from extender.model.node import Pod
 from extender.scheduling.commons import MEMORY, MIB, Commons
 from extender.topology.appraisal import Part
 from extender.topology.fragmentation import Flags, Integers
@@ -59,14 +58,8 @@ NO_SHARES: Final = Shares()
 
 
 def needed_by(pod: Pod) -> Beside:
-    """Return what a pod requests beside its devices."""
-    return _needed_by(pod.containers)
-
-
-# Pods of one template request the same.
-@lru_cache(maxsize=256)
-def _needed_by(containers: tuple[Container, ...]) -> Beside:
-    amounts = dict(amounts_of(requested(containers)))
+    """Return what a pod takes of its node beside its devices."""
+    amounts = dict(pod.terms.amounts)
     return Beside(amounts.get(CPU, 0), -(-amounts.get(MEMORY, 0) // MIB))
 
 

@@ -10,10 +10,11 @@ from extender.allocation.features import Features
 from extender.model.change import Changed, Listed
 from extender.model.claim import ClaimSpec, RequestSlot, ResourceClaim
 from extender.model.device import Attribute, Capacity, Device, NodeSelection, ResourceSlice, Traits
-from extender.model.footprint import Footprint, amounts_of, requested
+from extender.model.footprint import Footprint
 from extender.model.names import DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
-from extender.model.node import Container, Node, Pod, PodClaim
+from extender.model.node import Node, Pod, PodClaim
 from extender.model.quantity import parse_quantity
+from extender.model.terms import Terms
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Offer, Planner
@@ -73,9 +74,9 @@ def pod(known: Belief, number: int) -> Pod:
     exactly = replace(request("r", 1), capacity=(("milli", parse_quantity(str(AMOUNTS[number % len(AMOUNTS)]))),))
     key, spec = ObjectKey("ns", f"p{number}"), ClaimSpec(requests=(RequestSlot(name="r", exactly=exactly),))
     known.apply(Changed(ResourceClaim(key=key, uid=Uid(f"c{number}"), spec=spec, resource_version="1")))
-    needed = (("cpu", parse_quantity(str(CPUS[number % len(CPUS)]))), ("memory", parse_quantity("4Gi")))
-    entry, container = PodClaim(name="c", claim_name=key.name), Container(name="main", requests=needed)
-    return Pod(key=key, uid=Uid(f"p{number}"), scheduler="s", claims=(entry,), containers=(container,))
+    needed = Terms(amounts=(("cpu", 1000 * CPUS[number % len(CPUS)]), ("memory", 4 << 30)))
+    entry = PodClaim(name="c", claim_name=key.name)
+    return Pod(key=key, uid=Uid(f"p{number}"), scheduler="s", claims=(entry,), terms=needed)
 
 
 class Stand:
@@ -105,8 +106,7 @@ class Stand:
             if not isinstance(plan, Offer):
                 raise TypeError(plan)
             bind(self.known, plan)
-            taken = amounts_of(requested(made.containers))
-            node = plan.placement.node
+            node, taken = plan.placement.node, made.terms.amounts
             self.known.apply(Changed(Footprint(key=made.key, uid=made.uid, node=node, amounts=taken)))
             yield looked, planned
 

@@ -24,18 +24,22 @@ from extender.model.device import (
 )
 from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, DeviceName, NodeName, ObjectKey, PoolName, Uid
-from extender.model.node import Container, Node, Pod
+from extender.model.node import Node, Pod
+from extender.model.parse import parse_pod
 from extender.model.quantity import parse_quantity
+from extender.model.terms import Terms
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Offer, Plain, Planner
 from extender.scheduling.taste import Taste
+from extender.scheduling.tenants import needed_by
 from extender.state.belief import Belief
 from extender.topology.configuration import Configuration, Kind, Match
 from extender.topology.document import Document
 from extender.topology.fragmentation import Measure
 from extender.topology.policies import Policies
 from extender.topology.policy import Placing, Policy, Trait
+from extender.topology.shared import Beside
 from extender.topology.sharing import Fleet, Placer
 from extender.topology.typical import PodAsk
 from tests.scheduling.cast import DRIVER, belief_of, claim, device, gpus, held, node, pod
@@ -112,8 +116,7 @@ def planner_of(belief: Belief, policy: Policy | None = None, commons: Commons | 
 
 
 def asker(name: str, cpu: str = "0") -> Pod:
-    requests = (("cpu", parse_quantity(cpu)),)
-    return replace(pod(name, name), containers=(Container(name="main", requests=requests),))
+    return replace(pod(name, name), terms=Terms(amounts=(("cpu", parse_quantity(cpu).milli),)))
 
 
 def plan(belief: Belief, planner: Planner, wanted: ResourceClaim, cpu: str = "0") -> Offer:
@@ -292,6 +295,16 @@ def test_pods_without_devices_go_where_those_who_share_do_not_miss_the_cpu() -> 
     found = planner.plan(plain, None, 0.0)
     assert isinstance(found, Plain)
     assert found.scores == {"b": 10, "a": 9}
+
+
+@pytest.mark.parametrize("asking", ["containers", "resources", "overhead"])
+def test_a_pod_needs_what_it_takes_of_its_node_whoever_asks_for_it(asking: str) -> None:
+    requests = {"cpu": "6", "memory": "1Gi"}
+    asked = {"containers": [{"name": "main", "resources": {"requests": requests}}], "overhead": requests}
+    spec = {asking: asked.get(asking, {"requests": requests})}
+    found = parse_pod({"metadata": {"name": "p", "namespace": "ns", "uid": "p", "resourceVersion": "1"}, "spec": spec})
+    assert isinstance(found, Pod)
+    assert needed_by(found) == Beside(6000, 1024)
 
 
 def test_a_pod_is_counted_once_however_often_it_is_planned() -> None:
