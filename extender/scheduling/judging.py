@@ -7,13 +7,13 @@ from weakref import WeakKeyDictionary
 
 from extender.allocation.choose import choosing
 from extender.allocation.fit import Fitter
-from extender.allocation.node_state import States
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Manner, Solution
 from extender.allocation.work import finished_with_pauses
 from extender.model.node import Pod
 from extender.scheduling.findings import Findings
 from extender.scheduling.part import Part
+from extender.scheduling.precedent import Case
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.taste import Forbidden, Taste
 from extender.state.table import Numbers
@@ -27,7 +27,6 @@ from extender.topology.shared import Beside
 SEARCHES: Final = 64
 # Policies, and mixes that are expected, of which findings are kept for one question.
 BASES: Final = 4
-Key = tuple[int, Hashable, int, Hashable, Hashable, int]
 
 
 @dataclass(slots=True)
@@ -49,15 +48,16 @@ class Judge:
             return None
         found, searched = self._known(taste, fitter, preferring.basis, snapshot), 0
         needed, due = taste.meet(pod, question, fitter, snapshot), nodes[part.nodes[nodes] & found.due[nodes]]
-        for node, states, key in _told_apart(found, fitter, needed, due):
-            known = taste.advised.get(key)
-            if known is None or known[0] is not states:
+        for node, case in _told_apart(found, fitter, needed, due):
+            known = taste.advised.of(case)
+            if known is None:
                 if searched >= SEARCHES:
                     continue
                 answer, pauses = finished_with_pauses(choosing(snapshot, node, question, self.manner))
                 searched += 1 + pauses
-                known = taste.advised[key] = states, _worth(preferring, answer)
-            found.put(node, known[1])
+                known = _worth(preferring, answer)
+                taste.advised.put(case, known)
+            found.put(node, known)
         return found
 
     def forget(self, part: Part) -> None:
@@ -85,14 +85,14 @@ class Judge:
         return found
 
 
-def _told_apart(found: Findings, fitter: Fitter, needed: Beside, nodes: Numbers) -> Iterator[tuple[int, States, Key]]:
+def _told_apart(found: Findings, fitter: Fitter, needed: Beside, nodes: Numbers) -> Iterator[tuple[int, Case]]:
     """Name each of *nodes* by all that decides what is found there."""
     taste, snapshot = found.taste, found.snapshot
     states, names = fitter.states_of(snapshot, nodes)
     machines = taste.atlas.numbers(snapshot)[nodes].tolist()
     for node, machine, name in zip(nodes.tolist(), machines, names, strict=True):
         beside = taste.beside(fitter, snapshot, node, needed)
-        yield node, states, (id(states), found.basis, machine, name, beside, taste.editions.of(snapshot, node))
+        yield node, Case(states, (found.basis, machine, name, beside, taste.editions.of(snapshot, node)))
 
 
 def _worth(preferring: Preferring, answer: Answer) -> Appraisal:

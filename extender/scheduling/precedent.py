@@ -74,8 +74,11 @@ OPEN: Final = Vain(
 class Cases(Generic[V]):
     """What followed from cases. One writer. States that nobody else knows any more are not kept for it."""
 
-    def __init__(self) -> None:
-        self._known: Memo[tuple[int, Hashable], tuple[ReferenceType[States], V]] = Memo(CASES)
+    def __init__(self, most: int = CASES) -> None:
+        self._known: Memo[tuple[int, Hashable], tuple[ReferenceType[States], V]] = Memo(most)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def of(self, case: Case) -> V | None:
         """Return what followed from a case that was like *case* in everything."""

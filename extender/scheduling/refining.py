@@ -15,6 +15,7 @@ from extender.allocation.solve import Answer, Solution, Undecided
 from extender.scheduling.begun import Left
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.part import Part
+from extender.scheduling.precedent import Case
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import FULL, Ranking
 from extender.scheduling.survey import Survey, Unfinished
@@ -137,17 +138,18 @@ class _Closely:
         values, preferring = [NONE] * len(numbers), None
         for index, (node, number, name) in enumerate(zip(nodes.tolist(), numbers, names, strict=True)):
             beside = taste.beside(fitter, snapshot, node, part.needed) if sharing is not None else None
-            key = id(states), basis, number, name, beside, taste.editions.of(snapshot, node)
-            known = taste.found.get(key)
-            if known is None or known[0] is not states:
+            case = Case(states, (basis, number, name, beside, taste.editions.of(snapshot, node)))
+            known = taste.found.of(case)
+            if known is None:
                 if self.given_up >= GIVEN_UP:
                     continue
                 preferring = preferring or taste.preferring(question, part.policies)
-                answer, seen = self._searched((states, key), preferring, question, node)
-                known = taste.found[key] = states, self._appraised(part, preferring, answer, node, seen)
-                self.given_up += known[1] is OPEN
-            taste.looked_at[node] = known[1]
-            values[index] = known[1].value
+                answer, seen = self._searched(case, preferring, question, node)
+                known = self._appraised(part, preferring, answer, node, seen)
+                taste.found.put(case, known)
+                self.given_up += known is OPEN
+            taste.looked_at[node] = known
+            values[index] = known.value
         return values
 
     def _searched(

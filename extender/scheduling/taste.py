@@ -76,10 +76,10 @@ class Taste:
         self._outlines: Cases[tuple[Part, ...]] = Cases()
         self.editions = Editions()
         # What searches found, by policies and mixes, machine, state, what is beside the devices, and edition of what is
-        # shared; states are of one question.
-        self.found: Memo[tuple[int, int, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(FOUND)
+        # shared.
+        self.found: Cases[Appraisal] = Cases(FOUND)
         # What advisors found likewise, by first fit: machines are numbered by each taste for itself.
-        self.advised: Memo[tuple[int, Hashable, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(ADVISED)
+        self.advised: Cases[Appraisal] = Cases(ADVISED)
         # Searches that took too long for one turn, by their states as well.
         self.begun = Begun()
         # What was found of the nodes that were looked at closely last.

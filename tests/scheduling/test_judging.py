@@ -19,6 +19,7 @@ from extender.scheduling.advice import Advice, Advisor
 from extender.scheduling.commons import Commons
 from extender.scheduling.findings import Findings
 from extender.scheduling.plans import Plain
+from extender.scheduling.precedent import Cases
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.state.table import Numbers
@@ -111,7 +112,7 @@ def test_what_was_found_of_shares_for_one_pod_is_not_told_to_another(monkeypatch
     advising = fresh_advisor(belief)
     assert len(advice_of(advising).scores) == len(NAMES)
     assert advising.taste is not None
-    advising.taste.advised.clear()
+    advising.taste.advised = Cases()
     monkeypatch.setattr(judging, "SEARCHES", 0)
     assert len(advice_of(advising).scores) == 0
 

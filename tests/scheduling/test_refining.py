@@ -1,12 +1,15 @@
 """What the best nodes are worth is worked out by searches: enough of them, and never by what held before."""
 
+import gc
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
+from weakref import ref
 
 import pytest
 
 from extender.allocation import solve
+from extender.allocation.features import Features
 from extender.allocation.search import Search
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
@@ -21,6 +24,7 @@ from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
 from extender.state.ledger import Event
+from extender.state.questions import Questions
 from extender.topology.document import Document, document_of
 from extender.topology.policies import Policies
 from extender.topology.policy import Trait
@@ -63,6 +67,21 @@ def test_what_was_worked_out_for_one_mix_is_not_told_of_another() -> None:
         del told[0]
 
 
+def test_what_was_found_keeps_no_cluster_that_is_past() -> None:
+    belief = cluster(*(item for name in "ab" for item in (gpus(name, 8), nics(name, 8))), nodes="ab")
+    planner = planner_of(belief, Document())
+    assert isinstance(planned(belief, planner, 1, 1), Offer)
+    assert planner.chooser.taste is not None
+    assert planner.chooser.taste.found
+    before = ref(belief.cluster.snapshot.inventory)
+    belief.questions = Questions(Features())
+    for generation in range(2, 5):
+        belief.apply(Changed(replace(gpus("a", 7), generation=generation)))
+        assert isinstance(planned(belief, planner, 1, 1), Offer)
+    gc.collect()
+    assert before() is None
+
+
 def test_states_that_are_worth_the_same_are_told_so_once() -> None:
     # In each a single GPU is what is left of another NUMA node's: as many states, two or three worths.
     left = {f"a{index}": [other for other in range(8) if other != index] for index in range(8)}
@@ -76,7 +95,7 @@ def test_states_that_are_worth_the_same_are_told_so_once() -> None:
     taste = Taste(Document(), belief.learning.mix_for)
     planner = Planner(belief, Chooser(belief, lambda: "share", taste=taste))
     assert isinstance(planned(belief, planner, 1, 1), Offer)
-    known = [appraisal for _, appraisal in taste.found.values()]
+    known = [appraisal for _, appraisal in taste.found._known.values()]
     assert len(known) == len(left)
     assert len({id(appraisal) for appraisal in known}) == len(set(known)) < len(left)
 
@@ -203,10 +222,10 @@ def test_what_was_found_out_there_stays_known_whatever_else_is_published() -> No
     taste = Taste(Document(), belief.learning.mix_for)
     planner = Planner(belief, Chooser(belief, lambda: "share", taste=taste))
     assert isinstance(card(belief, planner), Offer)
-    known = set(taste.found)
+    known = set(taste.found._known)
     belief.apply(Changed(replace(gpus("b", 4), generation=2)))
     assert isinstance(card(belief, planner), Offer)
-    assert set(taste.found) == known
+    assert set(taste.found._known) == known
 
 
 @pytest.mark.parametrize("alike", [20, 24, 100])
