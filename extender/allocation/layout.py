@@ -16,7 +16,7 @@ Masks = NDArray[np.uint64]
 NOWHERE = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Layout:
     """The nodes by name, and their local devices; those of other slices are in no mask.
 

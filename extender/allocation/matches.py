@@ -38,7 +38,7 @@ class Match:
     is_special: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Matches:
     """By ask. special: bool[rows], devices of which more must be known than whether they are free.
 

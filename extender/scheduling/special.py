@@ -1,7 +1,8 @@
 """What is expected of nodes with partitions, shares and devices that must be made ready, which links do not rate."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
+from weakref import ref
 
 import numpy as np
 
@@ -29,14 +30,15 @@ class Special:
     """Remembers which devices are needed as they are. One writer."""
 
     def __init__(self) -> None:
-        self._needed: Memo[tuple[int, At], tuple[object, Flags]] = Memo(ASKS)
+        # Of what each question found last, which nobody else need have any more.
+        self._needed: Memo[tuple[int, At], tuple[Callable[[], object], Flags]] = Memo(ASKS)
 
     def spoilt(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
         """Count what an ask has of a node of whole devices, at the least, though parts would do: int64[nodes]."""
         matches, layout = fitter.matches_in(snapshot), snapshot.layout
         known = self._needed.get((id(fitter), at))
-        if known is None or known[0] is not matches:
-            known = self._needed[id(fitter), at] = matches, _needed(fitter, at, matches, snapshot.inventory)
+        if known is None or known[0]() is not matches:
+            known = self._needed[id(fitter), at] = ref(matches), _needed(fitter, at, matches, snapshot.inventory)
         free = known[1] & (snapshot.usage.codes == 0)
         counted = grid_of(layout, np.arange(len(layout.nodes))).of_rows(free).sum(axis=1, dtype=np.int64)
         return np.asarray(np.maximum(0, fitter.question.asks[at].count - counted), np.int64)

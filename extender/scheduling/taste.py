@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -68,7 +68,8 @@ class Taste:
         # They go with their question, or with the cluster that it saw last.
         self._ratings: WeakKeyDictionary[object, Memo[Rated, Ratings]] = WeakKeyDictionary()
         self._special = Special()
-        self._sharing: Memo[int, tuple[object, object, Flags | None]] = Memo(ASKS)
+        # Of the last cluster that each question was asked about, which nobody else need have any more.
+        self._sharing: Memo[int, tuple[Callable[[], object], Callable[[], object], Flags | None]] = Memo(ASKS)
         self._bases: Memo[Hashable, int] = Memo(ASKS)
         self._numbers = count()
         # What was found, or what is said where nothing was.
@@ -115,8 +116,9 @@ class Taste:
         if not any(match.is_special for match in matches.of.values()):
             return None
         known = self._sharing.get(id(fitter))
-        if known is None or known[0] is not matches or known[1] is not snapshot.layout:
-            known = self._sharing[id(fitter)] = matches, snapshot.layout, sharing_of(question, matches, snapshot)
+        if known is None or known[0]() is not matches or known[1]() is not snapshot.layout:
+            found = sharing_of(question, matches, snapshot)
+            known = self._sharing[id(fitter)] = ref(matches), ref(snapshot.layout), found
         return known[2]
 
     def forget(self, pod: Uid) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from extender.allocation.board import Board
 from extender.allocation.choose import choose
+from extender.allocation.features import Features
 from extender.allocation.inventory import Inventory
 from extender.allocation.matches import Matches
 from extender.allocation.solve import BEST, Solution
@@ -19,6 +20,7 @@ from extender.model.names import ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.planner import Offer, Planner
 from extender.state.belief import Belief
+from extender.state.questions import Questions
 from extender.topology.ground import Ground
 from extender.topology.holdings import Holdings
 from extender.topology.machine import Group
@@ -122,3 +124,14 @@ def test_what_an_ask_takes_of_slices_that_are_gone_is_not_known_any_more(others:
         belief.apply(Changed(wanted))
         assert isinstance(planner.plan(commons.asker(wanted.key.name), None, 0.0), Offer)
     assert (len(taste._tenants._shares), len(taste._special._needed)) == (1, int(others != SHARED))
+
+
+def test_of_a_question_that_is_forgotten_nothing_is_kept_that_is_as_large_as_the_cluster(others: list[object]) -> None:
+    theirs = set(map(id, others))
+    belief = belief_of(node("a"), node("b"), shared("a"), shared("b", Traits()))
+    planner = commons.planner_of(belief)
+    belief.apply(Changed(wanted := commons.asking("c", 10)))
+    assert isinstance(planner.plan(commons.asker("c"), None, 0.0), Offer)
+    belief.apply(Gone(ResourceClaim, wanted.key))
+    belief.questions = Questions(Features())
+    assert [item for item in objects() if isinstance(item, Matches) and id(item) not in theirs] == []
