@@ -76,7 +76,7 @@ class Belief:
         """Name a device of *claim* that an earlier claim holds, or that does not suffice for both."""
         mine, inventory = self.seniority.of(claim.key), self.cluster.snapshot.inventory
         has_sufficed, is_drawing = self.seniority.has_sufficed(claim.key), draws_counters(mine, inventory)
-        if has_sufficed and not is_drawing and not any(use.shares for use in mine.values()):
+        if has_sufficed and not is_drawing and not any(use.consumed for use in mine.values()):
             # Whoever came before has no more by now than when there was enough.
             return None
         # A pool may have thousands of claims: all of them matter only where something is drawn from what they share.

@@ -241,3 +241,11 @@ def test_r3_who_came_before_is_looked_through_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.undo()
     belief.apply(Changed(replace(second, allocation=first.allocation, resource_version="9")))
     assert belief.contested(second) == device("n1", 0)
+
+
+def test_r3_so_it_is_for_shares_that_consume_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (sharing(held(claim(name), device("n1", 0)), name) for name in "ab")
+    belief = belief_of(node("n1"), gpus("n1", 1), first, second)
+    assert belief.contested(second) is None
+    monkeypatch.setattr(Seniority, "before", None)
+    assert belief.contested(second) is None
