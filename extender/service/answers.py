@@ -64,10 +64,10 @@ class Answers:
         self.belief.parting.append(self.evictions.forget)
 
     async def hear(self, pod: Pod) -> None:
-        """Wait a moment for claims of *pod* that are not known yet, where it is answered at all, and for our writes."""
-        if self.belief.cluster.claims.lack(pod) and not self.hindrance():
+        """Wait a moment for claims of *pod* that are not known yet, and for our writes, where it is answered at all."""
+        if not self.hindrance():
             await self.catching_up.hear(pod)
-        await self.catching_up.keep_pace(pod)
+            await self.catching_up.keep_pace(pod)
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""

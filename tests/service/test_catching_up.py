@@ -74,8 +74,10 @@ async def test_a_pod_whose_claim_does_not_come_is_to_be_asked_about_again(door: 
 
 async def test_nobody_waits_for_who_is_answered_nothing_anyway(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    monkeypatch.setattr(CatchingUp, "keep_pace", keeping := AsyncMock())
     door.service.answers.leading = lambda: "somebody else leads"
     assert (await door.filter(early(door)))["Error"] == "somebody else leads"
+    assert not keeping.called
 
 
 class Clock:
