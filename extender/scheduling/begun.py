@@ -34,8 +34,9 @@ class Begun:
 
     def __init__(self) -> None:
         self._left: dict[Hashable, tuple[Left, int]] = {}
-        # When those were turned away that there was no room for, the last few times.
-        self._turned_away = Memo[Hashable, tuple[int, ...]](MANY)
+        # When those were turned away that there was no room for, the last few times: by hashes, for what tells searches
+        # apart may be large, and gone by then.
+        self._turned_away = Memo[int, tuple[int, ...]](MANY)
         self._turn = 0
 
     def __len__(self) -> int:
@@ -51,15 +52,15 @@ class Begun:
         self._turn += 1
         if len(self._left) >= MOST and not self._has_room(key):
             return
-        self._turned_away.pop(key, None)
+        self._turned_away.pop(hash(key), None)
         self._left[key] = left, self._turn
 
     def _has_room(self, key: Hashable) -> bool:
         """Put out what nobody goes on with; tell whether there was any."""
         longest = next(iter(self._left))
-        since, times = self._left[longest][1], (*self._turned_away.pop(key, ()), self._turn)[-OFTEN:]
+        since, times = self._left[longest][1], (*self._turned_away.pop(hash(key), ()), self._turn)[-OFTEN:]
         if (len(times) == OFTEN and times[0] > since) or self._turn - since > MANY:
             del self._left[longest]
             return True
-        self._turned_away[key] = times
+        self._turned_away[hash(key)] = times
         return False

@@ -1,6 +1,7 @@
 """Searches that take turns: however many do, each one ends."""
 
 from collections.abc import Hashable
+from weakref import ref
 
 import pytest
 
@@ -67,3 +68,12 @@ def test_no_more_are_kept_than_there_is_room_for() -> None:
     for key in range(10 * MOST):
         begun.leave(key, Left(lasting(1), EMPTY))
         assert len(begun) <= MOST
+
+
+def test_of_a_search_that_is_turned_away_nothing_is_kept() -> None:
+    begun, key = Begun(), type("Key", (), {})()
+    assert not any(ends(begun, number, turns=5) for number in range(MOST))
+    assert not ends(begun, key, turns=5)
+    known = ref(key)
+    del key
+    assert known() is None
