@@ -60,6 +60,8 @@ class Attention:
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     # Whether the scheduler is to ask about the pod again even if it fits nowhere.
     _steers: dict[Uid, bool] = field(default_factory=dict)
+    # Who is being sent somewhere, and was not asked about since.
+    _steered_now: Uid | None = None
     _refusals: Counter[Uid] = field(default_factory=Counter)
     # Before the first term there is nothing but what was told since the start.
     _has_begun: bool = False
@@ -124,6 +126,8 @@ class Attention:
         """Tell the scheduler nothing of *pod* for what was before: it has just asked."""
         self._steers.pop(pod.uid, None)
         self._freeing.cleared.pop(pod.uid, None)
+        if self._steered_now == pod.uid:
+            self._steered_now = None
 
     async def begin(self) -> bool:
         """Look after what was before we began: claims that are half written, and pods that were refused; as a round."""
@@ -263,8 +267,9 @@ class Attention:
         plan = planner.plan(pod, None, self.now(), is_answer=False, suitable=suitable)
         if not isinstance(plan, Offer) and not is_outdated:
             return None
+        self._steered_now = uid
         is_answered = await (self._sent(pod, plan.placement.node) if isinstance(plan, Offer) else self.wakes.wake(pod))
-        if not is_answered:
+        if not is_answered and self._steered_now == uid:
             self._steers.setdefault(uid, is_outdated)
         return is_answered
 

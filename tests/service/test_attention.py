@@ -919,6 +919,27 @@ async def test_what_a_pod_is_promised_by_who_asks_while_a_wake_of_it_has_no_answ
     assert (promise.is_answer, promise.is_binding) == (is_answer, not is_answer)
 
 
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_who_is_asked_about_before_it_is_heard_where_it_is_sent_is_not_sent_again(
+    monkeypatch: pytest.MonkeyPatch, *, is_asked: bool
+) -> None:
+    item = pod("p", "c")
+    belief, wakes = belief_of(node("n1"), gpus("n1", 1), held(claim("c"), device("n1", 0), by=item), item), Wakes()
+    attention = attention_of(belief, wakes, START)
+
+    async def silent(*_: object, **__: object) -> RequestOutcome:
+        if is_asked:
+            attention.offered(item)
+        return Unknown("no answer")
+
+    attention._steers[item.uid] = False
+    with monkeypatch.context() as hanging:
+        hanging.setattr(wakes, "nominate", silent)
+        await attention._steer()
+    await attention._steer()
+    assert wakes.woken == ([] if is_asked else [("p", "n1")])
+
+
 async def test_who_was_woken_and_rejected_is_sent_to_where_it_was_woken_for() -> None:
     item = pod("p", "c")
     belief, wakes = belief_of(node("n1"), gpus("n1", 1), claim("c"), item), Wakes()
