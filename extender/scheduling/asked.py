@@ -41,7 +41,7 @@ class Asked:
 
     def count(self, nodes: Numbers) -> int:
         """Count those of *nodes* that are named."""
-        # So many different names are those of all.
+        # So many different names are those of all, but for a moment in which one node goes as another comes.
         is_all = self.names is None or len(self.names) == len(self.everything)
         return len(nodes) if is_all else len(self.among(nodes))
 

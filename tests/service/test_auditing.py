@@ -390,7 +390,7 @@ async def test_others_have_many_turns_between_two_pieces_of_an_audit(monkeypatch
     turns, seen = 0, list[int]()
     auditor = Auditor(believing(), patience_s=0.0)
 
-    def pieces(*_: object) -> Generator[None, None, Audit]:
+    def pieces(*_arguments: object) -> Generator[None, None, Audit]:
         for _ in range(5):
             seen.append(turns)
             yield
