@@ -154,7 +154,7 @@ class Planner:
         if isinstance(plan, Rejection):
             self._hopeless.put(needs, plan)
         if isinstance(plan, Offer) and not moment.is_answer:
-            self._ahead[needs.pod.uid] = plan
+            self._ahead[needs.pod.uid] = plan.settled()
         return plan
 
     def _again(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Offer | None:
@@ -199,7 +199,7 @@ class Planner:
         if not len(ranking.nodes):
             own = self.possible.own(needs.pod, None)
             return unwanted(surveyed, among, own, is_open=is_open(self.chooser.taste, surveyed))
-        return self._offered(surveyed, ranking, partial(len, among), moment)
+        return self._offered(surveyed, ranking, partial(int, len(among)), moment)
 
     def _refused(
         self, needs: Needs, surveyed: Survey, fitting: Numbers, asked: Flags | None, moment: Moment
@@ -274,7 +274,7 @@ class Planner:
                 scores = leading(ranking.scores(self.answer_policy), place)
                 best = compared(self.chooser, surveyed, ranking, scores, placement)
                 told = self._told(needs.pod, surveyed.snapshot, ranking, scores, placement)
-                return Offer(told, placement, best, count, surveyed)
+                return Offer(told, placement, best, count, surveyed.rejected)
         if isinstance(placement, Vain) and placement.is_overfull:
             return Rejection(Word.QUESTION, placement.message)
         return Trouble("the devices that were counted on could not be chosen")

@@ -1,7 +1,8 @@
 """What can be said of a pod: where it may go, why it may not, or that nobody knows yet."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from extender.scheduling.tally import Kind, Tally, limited, tally_of
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.state.table import Numbers
 
+V = TypeVar("V")
 GIVEN_UP = TEXTS[Word.GIVEN_UP]
 
 
@@ -52,14 +54,14 @@ class Rejection:
 class Offer:
     """Nodes for the pod with their scores, the best first, and the devices on the best one.
 
-    count: says how many nodes fit, of those that were asked about.
+    *count* says how many nodes fit of those that were asked about, *why* what the others lack.
     """
 
     scores: Mapping[NodeName, int]
     placement: Placement
     best: tuple[Ranked, ...]
     count: Callable[[], int] = field(compare=False)
-    surveyed: Survey
+    why: Callable[[], tuple[Tally, ...]] = field(compare=False)
 
     @property
     def fitting(self) -> int:
@@ -71,7 +73,16 @@ class Offer:
 
     @property
     def rejected(self) -> tuple[Tally, ...]:
-        return self.surveyed.rejected()
+        return self.why()
+
+    def settled(self) -> "Offer":
+        """Say all at once, to be kept: what could be asked of all nodes is a third of a MB of a large fleet."""
+        return replace(self, count=always(self.fitting), why=always(self.rejected))
+
+
+def always(value: V) -> Callable[[], V]:
+    """Say the same whenever it is asked."""
+    return lambda: value
 
 
 Plan = Plain | Trouble | Rejection | Offer

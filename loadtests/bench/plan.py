@@ -20,6 +20,7 @@ from loadtests.bench.columns import read
 from loadtests.bench.fit import CLASSES, NUMA, request
 from loadtests.bench.report import Report, median_ms
 from tests import fleet
+from tests.scheduling.cast import surveyed
 
 NUMBERS = count()
 SPECS = {
@@ -55,7 +56,7 @@ def pod(known: Belief, spec: ClaimSpec) -> Pod:
 def bind(known: Belief, offer: Offer) -> None:
     """Show what was offered as the watch does once it is written."""
     placement = offer.placement
-    user = Consumer(resource="pods", name="p", uid=offer.surveyed.needs.pod.uid)
+    user = Consumer(resource="pods", name="p", uid=surveyed(offer).needs.pod.uid)
     for claim, allocation in placement.claims:
         known.apply(Changed(replace(claim, allocation=allocation, reserved_for=(user,), resource_version="2")))
 

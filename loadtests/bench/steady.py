@@ -30,6 +30,7 @@ from loadtests.bench.columns import read
 from loadtests.bench.report import Report
 from loadtests.endtoend.rig import OURS, device_class, node, published
 from loadtests.endtoend.throughput import SHAPES
+from tests.scheduling.cast import surveyed
 from tests.scheduling.machines import NUMA, wanted
 
 PODS = 1000
@@ -89,7 +90,7 @@ class Stream:
             yield thread_time_ns() - started
             if not isinstance(plan, Offer):
                 raise TypeError(plan)
-            self.known.ledger.reserve(plan.placement.promise(plan.surveyed.needs, 0.0))
+            self.known.ledger.reserve(plan.placement.promise(surveyed(plan).needs, 0.0))
             binding.append((subject, plan))
             if len(binding) > BINDING:
                 bound.extend(self._shown(*binding.popleft()))

@@ -26,8 +26,9 @@ from extender.model.quantity import parse_quantity
 from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.claiming import FINALIZER
-from extender.scheduling.planner import Planner
+from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.ranking import AnswerPolicy
+from extender.scheduling.survey import Survey
 from extender.state.belief import Belief
 
 DRIVER = DriverName("gpu.example.com")
@@ -129,6 +130,13 @@ def planner_of(belief: Belief, policy: AnswerPolicy | None = None) -> Planner:
 
 def names(*nodes: str) -> list[NodeName]:
     return [NodeName(name) for name in nodes]
+
+
+def surveyed(offer: Offer) -> Survey:
+    """Return all nodes as they were judged for an offer that was made just now."""
+    found = getattr(offer.why, "__self__", None)
+    assert isinstance(found, Survey)
+    return found
 
 
 def promised(belief: Belief) -> list[DeviceKey]:

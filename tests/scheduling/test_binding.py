@@ -38,7 +38,7 @@ from extender.scheduling.steps import (
     WriteAllocation,
 )
 from extender.state.belief import Belief
-from tests.scheduling.cast import THEIRS, chooser_of, claim, consumer, device, gpus, held, planner_of, pod
+from tests.scheduling.cast import THEIRS, chooser_of, claim, consumer, device, gpus, held, planner_of, pod, surveyed
 from tests.scheduling.server import Fault, Server, World, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
 
@@ -179,7 +179,7 @@ def test_a_claim_that_is_being_written_for_the_pod_is_not_written_again() -> Non
     world = world_of(claim("a"))
     plan = planner_of(world.belief).plan(POD, [N1], 0.0)
     assert isinstance(plan, Offer)
-    assert world.belief.ledger.reserve(plan.placement.promise(plan.surveyed.needs, 0.0))
+    assert world.belief.ledger.reserve(plan.placement.promise(surveyed(plan).needs, 0.0))
     assert refused(world) == "a claim of the pod is being written already"
     assert isinstance(planner_of(world.belief).plan(POD, [N1], 0.0), Trouble)
 

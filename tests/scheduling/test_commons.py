@@ -42,7 +42,7 @@ from extender.topology.policy import Placing, Policy, Trait
 from extender.topology.shared import Beside
 from extender.topology.sharing import Fleet, Placer
 from extender.topology.typical import PodAsk
-from tests.scheduling.cast import DRIVER, belief_of, claim, device, gpus, held, node, pod
+from tests.scheduling.cast import DRIVER, belief_of, claim, device, gpus, held, node, pod, surveyed
 from tests.scheduling.cast import given as allocated
 
 NUMBERS = count()
@@ -186,7 +186,7 @@ def test_what_is_found_depends_on_what_is_beside_only_where_something_is_shared(
         belief.apply(Changed(noun))
     planner = planner_of(belief)
     offer = plan(belief, planner, claim("p"))
-    (part,), taste, snapshot = offer.surveyed.parts, planner.chooser.taste, offer.surveyed.snapshot
+    (part,), taste, snapshot = surveyed(offer).parts, planner.chooser.taste, surveyed(offer).snapshot
     assert part.fitter is not None
     assert taste is not None
     told = [taste.beside(part.fitter, snapshot, number, part.needed) is not None for number in range(3)]
@@ -197,7 +197,7 @@ def test_what_is_found_depends_on_what_is_beside_only_where_something_is_shared(
 def test_where_nothing_is_shared_nothing_else_is_looked_at() -> None:
     belief = belief_of(node("c"), gpus("c", 2))
     planner = planner_of(belief)
-    (part,) = plan(belief, planner, claim("p")).surveyed.parts
+    (part,) = surveyed(plan(belief, planner, claim("p"))).parts
     assert part.fitter is not None
     assert planner.chooser.taste is not None
     assert planner.chooser.taste.sharing(part.fitter, belief.cluster.snapshot) is None
@@ -241,9 +241,9 @@ def test_what_is_told_beforehand_is_what_is_chosen() -> None:
     taught(belief, planner, 250)
     offer = plan(belief, planner, asking("p", 220), cpu="1")
     best, second = offer.best
-    (part,) = offer.surveyed.parts
+    (part,) = surveyed(offer).parts
     assert part.values is not None
-    values = dict(zip(offer.surveyed.snapshot.layout.nodes, part.values.tolist(), strict=True))
+    values = dict(zip(surveyed(offer).snapshot.layout.nodes, part.values.tolist(), strict=True))
     assert best.value == values[best.node]
     assert second.value == values[second.node] == sum(part.value for part in second.parts)
     (reason,) = best.parts
@@ -345,10 +345,10 @@ def valued_with(plain: str, shared: str) -> list[int]:
     for index in range(2):
         belief.apply(Changed(taken(f"t{index}", shared, index, 300)))
     policy = Policy(name="p", prefer=(Trait("productName", ("A",)),), avoid=(Trait("productName", ("none",)),))
-    surveyed = plan(belief, planner_of(belief, policy), asking("q", 100)).surveyed
-    (part,) = surveyed.parts
+    found = surveyed(plan(belief, planner_of(belief, policy), asking("q", 100)))
+    (part,) = found.parts
     assert part.values is not None
-    values = dict(zip(surveyed.snapshot.layout.nodes, part.values.tolist(), strict=True))
+    values = dict(zip(found.snapshot.layout.nodes, part.values.tolist(), strict=True))
     return [values[NodeName(name)] for name in (plain, shared)]
 
 

@@ -20,7 +20,7 @@ from extender.topology.demand import EXPECTED, Demand
 from extender.topology.document import Document
 from extender.topology.policies import Policies
 from extender.topology.portions import ALONE
-from tests.scheduling.cast import belief_of, held, node, pod
+from tests.scheduling.cast import belief_of, held, node, pod, surveyed
 from tests.scheduling.machines import NVIDIA
 from tests.scheduling.mixed import ANY, CLASSES, NIC, asks, gpus, nics, planner_of, some
 from tests.scheduling.test_partitions import SMALL, SMALL_CLASS
@@ -161,9 +161,10 @@ def test_gpus_that_could_be_cut_are_estimated_as_what_they_turn_out_to_be_worth(
     plan = planned(belief, planner, parts(memory) if memory else wholes())
     assert isinstance(plan, Offer)
     assert plan.placement.appraisal
-    assert plan.surveyed.values is not None
+    values = surveyed(plan).values
+    assert values is not None
     # That it could be cut, of which no estimate tells, is a trifle.
-    assert plan.surveyed.values.tolist() == [plan.placement.appraisal.value + 1]
+    assert values.tolist() == [plan.placement.appraisal.value + 1]
 
 
 @pytest.mark.parametrize("names", [("gpu-0", "gpu-1"), ("gpu-1", "gpu-0")])

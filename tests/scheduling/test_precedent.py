@@ -30,7 +30,7 @@ from extender.topology.document import Document
 from extender.topology.tables import with_shipped
 from tests.allocation.fleets import CLASSES as FLEET_CLASSES
 from tests.allocation.fleets import Fleet
-from tests.scheduling.cast import OURS, pod
+from tests.scheduling.cast import OURS, pod, surveyed
 from tests.scheduling.machines import GPU_CLASS, NVIDIA
 from tests.scheduling.mixed import NIC, asks, cluster, gpus, nics, published, some
 from tests.scheduling.story import NAMES, Story, forgotten, fresh_taste
@@ -134,7 +134,7 @@ def test_a_node_that_was_looked_at_closely_is_not_searched_again(monkeypatch: py
     assert plan.placement.appraisal.basis.policies == ("protect",)
     with forgotten(belief, planner.chooser), monkeypatch.context() as undone:
         undone.setattr("extender.scheduling.choosing.choosing", choosing)
-        assert planner.chooser.place(plan.surveyed.needs, NAMES[0], belief.seen_by(pod("p").uid)) == plan.placement
+        assert planner.chooser.place(surveyed(plan).needs, NAMES[0], belief.seen_by(pod("p").uid)) == plan.placement
 
 
 def test_what_is_shared_with_other_nodes_is_searched_each_time() -> None:

@@ -28,6 +28,7 @@ from tests.scheduling.cast import (
     planner_of,
     pod,
     promised,
+    surveyed,
 )
 
 PATIENCE = 10.0
@@ -268,7 +269,7 @@ def test_a_pod_that_is_in_trouble_takes_nobody_elses_turn() -> None:
     stage.free(0)
     plan = stage.filter(first, 1.0)
     assert isinstance(plan, Offer)
-    assert stage.belief.ledger.reserve(plan.placement.promise(plan.surveyed.needs, 1.0))
+    assert stage.belief.ledger.reserve(plan.placement.promise(surveyed(plan).needs, 1.0))
     stage.waker.put(first.uid)
     stage.free(1)
     assert stage.woken(2.0) == ["q@n1"]
@@ -282,7 +283,7 @@ def test_offers_that_nobody_took_up_expire_and_bindings_do_not() -> None:
     plan = stage.filter(first, 1.0)
     assert isinstance(plan, Offer)
     stage.filter(second, 1.0)
-    stage.belief.ledger.reserve(plan.placement.promise(plan.surveyed.needs, 1.0))
+    stage.belief.ledger.reserve(plan.placement.promise(surveyed(plan).needs, 1.0))
     assert list(expired(stage.belief, 31.0, 30.0)) == []
     assert list(expired(stage.belief, 31.1, 30.0)) == [second.uid]
 

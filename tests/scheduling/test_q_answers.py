@@ -44,6 +44,7 @@ from tests.scheduling.cast import (
     planner_of,
     pod,
     request,
+    surveyed,
 )
 
 ALL = names("n1", "n2")
@@ -244,7 +245,7 @@ def test_an_extended_resource_is_served_by_devices_only_where_no_device_plugin_s
     found = planner_of(belief, AnswerPolicy(Answer.SHORTLIST)).plan(subject, names("n1", "n2", "n3"), 0.0)
     assert isinstance(found, Offer)
     assert set(found.nodes) == {"n1", "n2"}
-    chosen = {name: chooser_of(belief).place(found.surveyed.needs, name) for name in ALL}
+    chosen = {name: chooser_of(belief).place(surveyed(found).needs, name) for name in ALL}
     assert {name: bool(getattr(item, "claims", None)) for name, item in chosen.items()} == {"n1": True, "n2": False}
 
 

@@ -30,6 +30,7 @@ from tests.scheduling.cast import (
     planner_of,
     pod,
     promised,
+    surveyed,
 )
 
 NODES = (node("n1"), node("n2"), node("n3"))
@@ -155,7 +156,7 @@ def test_a_pod_whose_claims_are_being_written_is_neither_offered_nor_refused() -
     planner = planner_of(belief)
     (subject,) = racing(belief, 1)
     offer = planned(planner, subject)
-    assert belief.ledger.reserve(offer.placement.promise(offer.surveyed.needs, 0.0))
+    assert belief.ledger.reserve(offer.placement.promise(surveyed(offer).needs, 0.0))
     assert isinstance(planner.plan(subject, ALL, 0.0), Trouble)
     assert len(promised(belief)) == 1
 

@@ -1,6 +1,8 @@
 """What a pod was offered is what it gets, without another search, until something speaks against it."""
 
+import gc
 from dataclasses import replace
+from weakref import ref
 
 import pytest
 
@@ -15,7 +17,19 @@ from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.state.belief import Belief
 from extender.state.ledger import Event
-from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, held, names, node, planner_of, pod
+from tests.scheduling.cast import (
+    belief_of,
+    chooser_of,
+    claim,
+    device,
+    gpus,
+    held,
+    names,
+    node,
+    planner_of,
+    pod,
+    surveyed,
+)
 
 N1 = NodeName("n1")
 CLAIM = claim("c")
@@ -178,3 +192,16 @@ def test_a_plan_whose_devices_went_elsewhere_is_made_anew() -> None:
     assert isinstance(plan, Offer)
     (other,) = (result.device for _, given in plan.placement.claims for result in given.devices)
     assert other != taken
+
+
+def test_a_plan_that_is_kept_says_what_it_said_and_keeps_no_node_as_it_was_judged() -> None:
+    planner = planner_of(world())
+    before = ahead(planner)
+    told, judged = (before.fitting, before.rejected), ref(surveyed(before).fits)
+    del before
+    gc.collect()
+    assert judged() is None
+    plan = planner.plan(POD, names("n1"), 1.0)
+    assert isinstance(plan, Offer)
+    assert (plan.fitting, plan.rejected) == told
+    assert told[0] > 0

@@ -27,7 +27,7 @@ from extender.state.belief import Belief
 from extender.state.questions import AGE, PAUSE
 from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
-from tests.scheduling.cast import gpus, held, names, node, pod
+from tests.scheduling.cast import gpus, held, names, node, pod, surveyed
 from tests.scheduling.machines import NUMA, NVIDIA, fleet, planner_with_taste, sample, wanted
 from tests.scheduling.mixed import asks, cluster, published, some, with_uuids
 
@@ -236,11 +236,11 @@ def test_the_estimate_of_one_request_is_what_its_devices_turn_out_to_be_worth(
 ) -> None:
     plan = chosen({f"n{index}": tuple(sorted(held)) for index, held in enumerate(taken)}, devices)
     if isinstance(plan, Offer):
-        number = plan.surveyed.snapshot.layout.nodes.index(plan.placement.node)
-        values = plan.surveyed.values
+        number = surveyed(plan).snapshot.layout.nodes.index(plan.placement.node)
+        values = surveyed(plan).values
         assert values is not None
         assert plan.placement.appraisal is not None
-        assert plan.placement.appraisal.value == values[number] == values[plan.surveyed.fits].max()
+        assert plan.placement.appraisal.value == values[number] == values[surveyed(plan).fits].max()
 
 
 @settings(max_examples=40, deadline=None)
@@ -254,10 +254,10 @@ def test_values_that_are_continued_are_those_that_are_worked_out_anew(steps: lis
         if not isinstance(plan, Offer):
             return
         fresh = survey(
-            plan.surveyed.needs, plan.surveyed.snapshot, belief.questions, planner_with_taste(belief).chooser.taste
+            surveyed(plan).needs, surveyed(plan).snapshot, belief.questions, planner_with_taste(belief).chooser.taste
         )
         assert isinstance(fresh, Survey)
-        assert np.array_equal(fresh.values, plan.surveyed.values)  # type: ignore[arg-type]  # both have values
+        assert np.array_equal(fresh.values, surveyed(plan).values)  # type: ignore[arg-type]  # both have values
         if is_bound:
             ((_, allocation),) = plan.placement.claims
             belief.apply(Changed(replace(claim, allocation=allocation, resource_version="2")))
@@ -338,7 +338,7 @@ def test_a_node_that_says_something_else_of_its_links_is_rated_again() -> None:
         plan = planned(belief, planner, asks(f"c{next(NUMBERS)}", some(2)))
         assert isinstance(plan, Offer)
         assert plan.placement.node == best
-        for change in (Changed(plan.surveyed.needs.pod), Gone(Pod, plan.surveyed.needs.pod.key)):
+        for change in (Changed(surveyed(plan).needs.pod), Gone(Pod, surveyed(plan).needs.pod.key)):
             belief.apply(change)
 
 
