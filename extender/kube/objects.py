@@ -17,7 +17,7 @@ from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceCl
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod, PodClaimStatus
-from extender.model.taint import NO_SCHEDULE
+from extender.model.taint import NO_SCHEDULE, OWNED
 from extender.scheduling.account import shortened
 from extender.scheduling.claiming import FINALIZER
 
@@ -173,7 +173,7 @@ def rule_name(driver: str) -> str:
     small = driver.lower()
     # Drivers that differ by capitals alone have a rule each.
     told_apart = "" if small == driver else f"-{sha256(driver.encode()).hexdigest()[:8]}"
-    return f"dra-extender-owned-{small}{told_apart}"
+    return f"{OWNED}-{small}{told_apart}"
 
 
 def delete_options(uid: Uid, version: str) -> Json:

@@ -8,6 +8,8 @@ from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, P
 
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
+# How the names of rules begin by which an owner keeps others from its devices.
+OWNED: Final = "dra-extender-owned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

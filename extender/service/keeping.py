@@ -36,6 +36,7 @@ NOT_SHOWN: Final = "its rule is written, and keeps nobody away as it is shown: l
 UNDONE: Final = "its rule is taken away as soon as it is written"
 NOT_KEPT: Final = "ownership.keepTaint is false, and nobody else has put it there"
 STRAY: Final = "not ours: delete the rule, own the driver (ownership.drivers), or another extender does"
+OUTDATED: Final = "another key than ownership.ownerTaint: delete the rule"
 NOT_NAMED: Final = "ownership.drivers names none, so it is put on none"
 
 
@@ -66,6 +67,7 @@ class Keeping:
     _trouble: tuple[str, tuple[str, ...]] = ("", ())
     _barring: tuple[str, ...] = ()
     _strays: tuple[tuple[str, str], ...] = ()
+    _outdated: tuple[tuple[str, str], ...] = ()
     _known: tuple[Mapping[str, DeviceTaintRule], Inventory, tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[str, Pause] = field(default_factory=dict)
@@ -80,10 +82,9 @@ class Keeping:
         (why, drivers), rules = self._trouble, ", ".join(self._barring)
         missing = f"no owner taint on {', '.join(drivers)}: {why}; others can allocate these devices" if why else ""
         barring = f"the owner taint is on all of a shared driver: others get nothing of it: {rules}" if rules else ""
-        stray = "; ".join(
-            f"rule {rule} keeps everybody from {driver}, which is {STRAY}" for rule, driver in self._strays
-        )
-        return "; ".join(filter(None, (missing, barring, stray))) if self.may_write() else ""
+        vain = [f"rule {rule} keeps everybody from {driver}, which is {STRAY}" for rule, driver in self._strays]
+        vain += [f"rule {rule} keeps everybody from {driver} by {OUTDATED}" for rule, driver in self._outdated]
+        return "; ".join(filter(None, (missing, barring, *vain))) if self.may_write() else ""
 
     async def run(self) -> None:
         """Look at the rules, every few seconds and when something has changed, for ever."""
@@ -97,6 +98,7 @@ class Keeping:
         """Put the taint on every driver of ours that is without; return when the watch shows it, or does not."""
         self._look_at_shared()
         self._look_at_strays()
+        self._look_at_outdated()
         if not self.belief.ownership.domain.taint:
             return
         missing, named = self._missing(), self.belief.ownership.domain.drivers
@@ -126,9 +128,18 @@ class Keeping:
         found = self.belief.ownership.strays(self.belief.cluster.snapshot.inventory)
         before, self._strays = self._strays, found
         if set(found) - set(before):
-            rules, drivers = zip(*found, strict=True)
-            fields = {keys.RULES: ", ".join(rules), keys.DRIVER: ", ".join(sorted({*drivers})), keys.WAY_OUT: WAY_OUT}
+            fields = _fields(found)
             LOG.warning("the owner taint is on all of a driver that is not ours: nobody may get it", extra=fields)
+
+    def _look_at_outdated(self) -> None:
+        """Say once which rules of an earlier key keep us, too, from what is ours; what we are to write is not told."""
+        found = self.belief.ownership.outdated(self.belief.cluster.snapshot)
+        unwritten = self._missing() if self.is_wanted and self.belief.ownership.domain.taint else ()
+        found = tuple(each for each in found if each[1] not in unwritten)
+        before, self._outdated = self._outdated, found
+        if set(found) - set(before):
+            fields = _fields(found)
+            LOG.warning("an earlier owner taint is on all of a driver of ours: nobody may get it", extra=fields)
 
     def _is_due(self, driver: str) -> bool:
         return self.now() >= self._pauses[driver].until
@@ -215,6 +226,11 @@ class Keeping:
         if not is_known:
             fields = {keys.DRIVER: ", ".join(drivers), keys.ERROR: why, keys.WAY_OUT: WAY_OUT}
             LOG.error("the owner taint cannot be kept: others can allocate our devices", extra=fields)
+
+
+def _fields(found: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    rules, drivers = zip(*found, strict=True)
+    return {keys.RULES: ", ".join(rules), keys.DRIVER: ", ".join(sorted({*drivers})), keys.WAY_OUT: WAY_OUT}
 
 
 def _why(outcome: RequestOutcome) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.allocation.inventory import Inventory
+from extender.allocation.snapshot import Snapshot
 from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice, Seal, common
 from extender.model.names import DeviceKey, DriverName, ObjectKey, Uid
 from extender.model.problem import Problem
-from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint, selects
+from extender.model.taint import NO_SCHEDULE, OWNED, DeviceTaintRule, Taint, selects
 from extender.state.domain import Domain
 from extender.state.foreign import Foreign, Part, is_borne
 
@@ -105,6 +106,21 @@ class Ownership:
                 for name, rule in self.rules.items()
                 for driver in _chosen(rule, inventory)
                 if _is_whole(rule, driver) and not (self.domain.taint and self.domain.has_driver(driver))
+            )
+        )
+
+    def outdated(self, snapshot: Snapshot) -> tuple[tuple[str, DriverName], ...]:
+        """Name the owner's rules that keep everybody from all of a driver of ours by an earlier key, with the driver.
+
+        Rules are never deleted by us, and a taint of another key is to us, too, a taint like any other.
+        """
+        return tuple(
+            sorted(
+                (name, driver)
+                for name, rule in snapshot.rules.items()
+                if name.startswith(OWNED) and rule.taint.effect == NO_SCHEDULE and not self._bars(rule.taint)
+                for driver in _chosen(rule, snapshot.inventory)
+                if _is_whole(rule, driver) and self.domain.has_driver(driver)
             )
         )
 

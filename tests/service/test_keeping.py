@@ -357,6 +357,45 @@ async def test_a_rule_that_keeps_everybody_from_a_driver_that_is_not_ours_is_tol
     assert (work.warning(), writing.tried, len(caplog.records)) == ("", [], 1)
 
 
+@pytest.mark.parametrize("key", ["", KEY], ids=["no-taint", "another-key"])
+async def test_a_rule_of_an_earlier_key_that_keeps_us_from_our_driver_is_told_once(
+    caplog: pytest.LogCaptureFixture, key: str
+) -> None:
+    writing = Writing()
+    belief = owning(Domain(drivers=frozenset({DRIVER}), taint=key))
+    work = keeping_of(belief, writing)
+    earlier = replace(rule_for(DRIVER), name="dra-extender-owned", taint=Taint(key="earlier", effect=NO_SCHEDULE))
+    narrow = TaintSelector(driver=DriverName(DRIVER), device=DeviceName("gpu-0"))
+    others = replace(earlier, name="maintenance"), replace(earlier, name="dra-extender-owned-1", selector=narrow)
+    for rule in (rule_for(DRIVER), *others):
+        belief.apply(Changed(rule))
+    with caplog.at_level(logging.WARNING):
+        await work.round()
+        assert (work.warning(), caplog.records) == ("", [])
+        belief.apply(Changed(earlier))
+        for _ in range(2):
+            await work.round()
+        said = [(vars(record)["rules"], vars(record)["driver"]) for record in caplog.records]
+        assert said == [(earlier.name, DRIVER)]
+        assert work.warning() == f"rule {earlier.name} keeps everybody from {DRIVER} by {keeping.OUTDATED}"
+        belief.apply(Gone(DeviceTaintRule, ObjectKey("", earlier.name)))
+        await work.round()
+    assert (work.warning(), writing.tried, len(caplog.records)) == ("", [], 1)
+
+
+async def test_a_rule_of_ours_that_is_about_to_be_given_the_new_key_is_not_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    writing = Writing()
+    work, belief, _ = at_work(writing, DRIVER)
+    earlier = Taint(key="earlier", effect=NO_SCHEDULE)
+    belief.apply(Changed(replace(rule_for(DRIVER), name=NAME, taint=earlier)))
+    with caplog.at_level(logging.WARNING):
+        await work.round()
+    assert [driver for _, driver in writing.tried] == [DRIVER]
+    assert not [record for record in caplog.records if "earlier" in record.message]
+
+
 @pytest.mark.parametrize("told", [{"drivers": (OTHER,)}, {"mode": "advisor"}], ids=["driver-taken-out", "advisor"])
 async def test_a_rule_that_was_ours_is_told_by_readyz_and_left(told: dict[str, Any]) -> None:
     left = {
