@@ -39,6 +39,9 @@ from extender.state.ledger import Event
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 # Conflicts and pauses that one write is worth: each means that somebody else was there first.
 ATTEMPTS: Final = 5
+# Of one that several pods use: kube-controller-manager 1.37.1 goes on to reserve it for pods that have finished, and to
+# take that back, up to a hundred times a second. The deadline of the bind may end it sooner.
+SHARED_ATTEMPTS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
     One that is reserved for *pod* is touched: what an earlier attempt sent to take it back may not be shown yet, or not
     have landed yet.
     """
-    for _ in range(ATTEMPTS):
+    for _ in range(SHARED_ATTEMPTS):
         is_had = is_reserved_for(claim, pod)
         outcome = yield from patiently(TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod)))
         match outcome:

@@ -12,7 +12,7 @@ from extender.model.names import DeviceKey, PoolName, Uid
 from extender.model.node import Pod
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
 from extender.scheduling.account import of_result
-from extender.scheduling.claiming import ATTEMPTS
+from extender.scheduling.claiming import ATTEMPTS, SHARED_ATTEMPTS
 from extender.scheduling.endings import Bound, NotBound
 from extender.scheduling.planner import Offer, Trouble
 from extender.scheduling.steps import (
@@ -222,8 +222,28 @@ def test_a_reservation_that_is_refused_is_told() -> None:
     assert refused(world) == "claim a: no"
 
 
-@pytest.mark.parametrize("item", [claim("a"), SHARED], ids=["allocate", "reserve"])
-def test_a_claim_that_keeps_changing_is_given_up(item: ResourceClaim) -> None:
+@pytest.mark.parametrize("changes", [1, 5, 29])
+def test_a_reservation_outlasts_whoever_changes_a_shared_claim_often(changes: int) -> None:
+    class Busy(World):
+        left = changes
+
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, Reserve) and self.left:
+                self.left -= 1
+                self.server.put(self.server.claims[A])
+            return super()._outcome(step)
+
+    base = world_of(SHARED)
+    world = Busy(base.server, base.belief)
+    assert isinstance(bind(world), Bound)
+    assert kinds(world).count(Reserve) == changes + 1
+
+
+@pytest.mark.parametrize(
+    ("item", "attempts"),
+    [pytest.param(claim("a"), ATTEMPTS, id="allocate"), pytest.param(SHARED, SHARED_ATTEMPTS, id="reserve")],
+)
+def test_a_claim_that_keeps_changing_is_given_up(item: ResourceClaim, attempts: int) -> None:
     class Restless(World):
         def _outcome(self, step: Step) -> Outcome:
             if isinstance(step, WriteAllocation | Reserve):
@@ -234,7 +254,7 @@ def test_a_claim_that_keeps_changing_is_given_up(item: ResourceClaim) -> None:
     world = Restless(base.server, base.belief)
     world.is_prompt = False
     assert refused(world) == "claim a kept changing"
-    assert kinds(world).count(ReadClaim) == ATTEMPTS
+    assert kinds(world).count(ReadClaim) == attempts
     assert list(world.belief.ledger) == []
 
 
