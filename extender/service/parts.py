@@ -95,7 +95,7 @@ class Service:
             "auditing": self.auditing.run(self._may_audit),
             "inspection": self.inspection.run(),
         }
-        unasked |= self.sink.work(looks_at_taint=bool(self.settings.ownership.owner_taint))
+        unasked |= self.sink.work()
         return unasked | {"counting": self.gauges.device_counts.run()} | self._beginning()
 
     def _beginning(self) -> Work:

@@ -77,12 +77,12 @@ class Sink:
         if self.lapses is not None:
             self.lapses.unasked(pod)
 
-    def work(self, *, looks_at_taint: bool) -> Work:
+    def work(self) -> Work:
         """Return what those do unasked who are told."""
         doing = {
             "nominations ahead": self.ahead,
             "nominations taken back": self.lapses,
-            "owner taint": self.keeping if looks_at_taint else None,
+            "owner taint": self.keeping,
             "warming": self.warming,
             "closing": self.intrusion,
         }

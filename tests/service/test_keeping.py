@@ -396,8 +396,18 @@ async def test_a_rule_of_ours_that_is_about_to_be_given_the_new_key_is_not_told(
     assert not [record for record in caplog.records if "earlier" in record.message]
 
 
-@pytest.mark.parametrize("told", [{"drivers": (OTHER,)}, {"mode": "advisor"}], ids=["driver-taken-out", "advisor"])
-async def test_a_rule_that_was_ours_is_told_by_readyz_and_left(told: dict[str, Any]) -> None:
+STRAYS = f", which is {keeping.STRAY}"
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        pytest.param({"drivers": (OTHER,)}, STRAYS, id="driver-taken-out"),
+        pytest.param({"mode": "advisor"}, STRAYS, id="advisor"),
+        pytest.param({"drivers": (DRIVER,), "owner_taint": ""}, f" by {keeping.OUTDATED}", id="taint-emptied"),
+    ],
+)
+async def test_a_rule_that_was_ours_is_told_by_readyz_and_left(told: dict[str, Any], why: str) -> None:
     left = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceTaintRule",
@@ -408,9 +418,7 @@ async def test_a_rule_that_was_ours_is_told_by_readyz_and_left(told: dict[str, A
         assert here.service.health.warnings() == []
         await here.do("POST", RULES, left)
         await so(here.service.health.warnings)
-        assert here.service.health.warnings() == [
-            f"rule {NAME} keeps everybody from {DRIVER}, which is {keeping.STRAY}"
-        ]
+        assert here.service.health.warnings() == [f"rule {NAME} keeps everybody from {DRIVER}{why}"]
         assert here.service.health.missing() == []
         assert NAME in [item["metadata"]["name"] for item in await here.items(RULES)]
         await here.do("DELETE", f"{RULES}/{NAME}")
