@@ -15,7 +15,6 @@ from extender.model.claim import DeviceClass
 from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey, DriverName, NodeName
 from extender.model.node import Node
-from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
 
@@ -37,7 +36,6 @@ class Snapshot:
     nodes: Mapping[NodeName, Node] = field(default_factory=dict)
     classes: Mapping[ClassName, DeviceClass] = field(default_factory=dict)
     rules: Mapping[str, DeviceTaintRule] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
     boards: Boards = field(default_factory=Boards)
 
     def usage_at(self, row: int) -> Usage:

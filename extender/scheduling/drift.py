@@ -208,7 +208,7 @@ def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:
 
 def _bare(belief: Belief) -> Iterator[Finding | None]:
     """Look whether bound pods of ours have what they were bound with: somebody may have emptied their claims."""
-    unread = {found.key for found in belief.cluster.snapshot.problems if found.kind == ResourceClaim.__name__}
+    unread = {found.key for found in belief.cluster.problems if found.kind == ResourceClaim.__name__}
     for number, pod in enumerate(tuple(belief.loads) if belief.knows_claims else ()):
         for name in pod.claims.split() if belief.pods.has_scheduler(pod.scheduler) else ():
             key = ObjectKey(pod.key.namespace, name)

@@ -58,7 +58,7 @@ class Gauges:
 
     def unreadable(self) -> Mapping[str, int]:
         """Count objects that cannot be read, by kind."""
-        counted = Counter(problem.kind for problem in self.belief.cluster.snapshot.problems)
+        counted = Counter(problem.kind for problem in self.belief.cluster.problems)
         return counted + Counter({Pod.__name__: len(self.belief.unread)})
 
     def waiting(self) -> int:

@@ -1,6 +1,6 @@
 """The cluster as the API server tells it. One writer applies changes; readers keep the snapshots that they have."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -62,6 +62,11 @@ class Cluster:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot
 
+    @property
+    def problems(self) -> Collection[Problem]:
+        """Say what cannot be read. It is in no snapshot: of what strangers write there may be any number."""
+        return self._problems.values()
+
     def holds_of(self, claim: ObjectKey) -> tuple[Hold, ...]:
         """Return what the claim takes in ``snapshot``."""
         return self._occupancy.holds_of(claim)
@@ -115,22 +120,15 @@ class Cluster:
 
     def _note(self, kind: str, key: ObjectKey, problem: Problem | None) -> None:
         """Remember what is wrong with an object now, if anything."""
-        if self._problems.get((kind, key)) == problem:
-            return
-        self._problems.pop((kind, key), None)
-        self._problems |= {(kind, key): problem} if problem else {}
-        self._show_problems()
-
-    def _show_problems(self) -> None:
-        shown = tuple(self._problems[place] for place in sorted(self._problems))
-        if shown != self.snapshot.problems:
-            self.snapshot = replace(self.snapshot, problems=shown)
+        if problem is None:
+            self._problems.pop((kind, key), None)
+        else:
+            self._problems[kind, key] = problem
 
     def _list(self, kind: Kind, items: tuple[Noun | Problem, ...]) -> None:
         nouns = [item for item in items if not isinstance(item, Problem)]
         self._problems = {place: old for place, old in self._problems.items() if place[0] != kind.__name__}
         self._problems |= {(kind.__name__, found.key): found for found in map(problem_in, items) if found}
-        self._show_problems()
         if kind is ResourceClaim:
             self._list_claims(items)
         else:

@@ -211,7 +211,7 @@ def test_an_odd_claim_keeps_its_device(odd: str) -> None:
     belief = belief_of(
         listed(claim("odd", parameters, device="d0"), claim("odder", data=parameters, device="d1"), claim("a"))
     )
-    assert not belief.cluster.snapshot.problems
+    assert not belief.cluster.problems
     subject = pod("a", "a")
     belief.apply(Changed(subject))
     assert isinstance(planner_of(belief).plan(subject, names("n1"), 0.0), Rejection)

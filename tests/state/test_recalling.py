@@ -206,9 +206,9 @@ def test_what_people_ask_for_is_learnt_from_a_claim_once(monkeypatch: pytest.Mon
 def test_a_claim_that_can_be_read_again_has_nothing_wrong_with_it() -> None:
     belief = belief_of(SLICE, CLAIM)
     belief.apply(Listed(ResourceClaim, (Problem("ResourceClaim", CLAIM.key, "spec", "is broken"),)))
-    assert belief.cluster.snapshot.problems
+    assert belief.cluster.problems
     belief.apply(Listed(ResourceClaim, (belief.recalled(deepcopy(CLAIM)),)))
-    assert not belief.cluster.snapshot.problems
+    assert not belief.cluster.problems
 
 
 def test_a_pool_that_is_closed_while_it_is_listed_stays_closed() -> None:

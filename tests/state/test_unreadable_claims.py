@@ -58,7 +58,7 @@ def believing(*nouns: Noun, domain: Domain | None = None) -> Belief:
 
 
 def told(belief: Belief) -> list[tuple[str, ObjectKey, str]]:
-    return [(problem.kind, problem.key, problem.path) for problem in belief.cluster.snapshot.problems]
+    return [(problem.kind, problem.key, problem.path) for problem in belief.cluster.problems]
 
 
 def test_it_has_its_devices_from_the_first_list_on_until_it_is_gone() -> None:
