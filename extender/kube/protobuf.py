@@ -108,9 +108,10 @@ def _varint(number: int) -> bytes:
 def _read_varint(message: bytes, at: int) -> tuple[int, int]:
     """Return the number that begins there, and where it ends."""
     number = shift = 0
-    for end, part in enumerate(message[at:], at + 1):
-        number |= (part & 0x7F) << shift
-        if part < 0x80:
-            return number, end
+    # By index: a slice would copy the rest of the message for each of its fields.
+    for end in range(at, len(message)):
+        number |= (message[end] & 0x7F) << shift
+        if message[end] < 0x80:
+            return number, end + 1
         shift += 7
     raise ValueError("no object in protobuf: it ends within a number")

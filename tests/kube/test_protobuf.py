@@ -1,5 +1,7 @@
 """What is changed in a claim in protobuf is what was to be, and nothing else."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,3 +76,12 @@ def test_of_a_status_only_whom_it_is_reserved_for_changes() -> None:
 def test_what_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="no object in protobuf"):
         sent(body)
+
+
+def test_of_a_large_claim_nothing_is_copied_to_read_one_field() -> None:
+    large = field(1, field(6, b"27")) + field(2, b"x" * 1_000_000)
+    tracemalloc.start()
+    assert version_of(large) == "27"
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 100_000
