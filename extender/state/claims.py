@@ -1,6 +1,7 @@
 """Claims by name, and which of them a pod asks for."""
 
 from collections.abc import Collection, Iterator
+from typing import Final
 
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
@@ -9,6 +10,10 @@ from extender.model.node import Pod, PodClaim, PodClaimStatus
 
 # A namespace, and who has claims there: the owner of a claim, and who uses it, is always in the claim's namespace.
 Owner = tuple[str, Uid]
+# Nearly every owner has one: a dictionary for each would be the larger part of what is kept. Thousands, as of an owner
+# that is no pod, would be gone through for each that comes or changes, where they are no dictionary.
+Keys = tuple[ObjectKey, ...] | dict[ObjectKey, None]
+FEW: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,8 @@ class Claims:
     def __init__(self) -> None:
         self._by_key: dict[ObjectKey, ResourceClaim] = {}
         self._by_uid: dict[Uid, ObjectKey] = {}
-        # Tuples, for nearly every owner has one: a dictionary for each would be the larger part of what is kept here.
-        self._by_owner: dict[Owner, tuple[ObjectKey, ...]] = {}
-        self._leaving: dict[Owner, tuple[ObjectKey, ...]] = {}
+        self._by_owner: dict[Owner, Keys] = {}
+        self._leaving: dict[Owner, Keys] = {}
 
     def __iter__(self) -> Iterator[ResourceClaim]:
         return iter(self._by_key.values())
@@ -56,7 +60,7 @@ class Claims:
 
     def owned_by(self, pod: Pod) -> Iterator[ResourceClaim]:
         """Yield the claims that were made for *pod*; of another namespace none was, though anybody may say so."""
-        return (self._by_key[key] for key in self._by_owner.get((pod.key.namespace, pod.uid), ()))
+        return (self._by_key[key] for key in tuple(self._by_owner.get((pod.key.namespace, pod.uid), ())))
 
     def kept_by(self, pod: Pod) -> tuple[ResourceClaim, ...]:
         """Return the claims that are being deleted and stay for as long as they are reserved for *pod*."""
@@ -76,9 +80,9 @@ class Claims:
         self._by_key[claim.key] = claim
         self._by_uid[claim.uid] = claim.key
         for owner in _controllers(claim):
-            self._by_owner[owner] = *self._by_owner.get(owner, ()), claim.key
+            _put_in(claim.key, self._by_owner, owner)
         for keeper in _keepers(claim):
-            self._leaving[keeper] = *self._leaving.get(keeper, ()), claim.key
+            _put_in(claim.key, self._leaving, keeper)
 
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
@@ -157,7 +161,19 @@ def _keepers(claim: ResourceClaim) -> frozenset[Owner]:
     return frozenset((claim.key.namespace, consumer.uid) for consumer in users)
 
 
-def _take_out(key: ObjectKey, index: dict[Owner, tuple[ObjectKey, ...]], owner: Owner) -> None:
-    left = tuple(other for other in index.pop(owner) if other != key)
-    if left:
-        index[owner] = left
+def _put_in(key: ObjectKey, index: dict[Owner, Keys], owner: Owner) -> None:
+    keys = index.get(owner, ())
+    if isinstance(keys, dict):
+        keys[key] = None
+    else:
+        index[owner] = (*keys, key) if len(keys) < FEW else dict.fromkeys((*keys, key))
+
+
+def _take_out(key: ObjectKey, index: dict[Owner, Keys], owner: Owner) -> None:
+    keys = index[owner]
+    if isinstance(keys, dict):
+        del keys[key]
+    else:
+        keys = index[owner] = tuple(other for other in keys if other != key)
+    if not keys:
+        del index[owner]

@@ -1,5 +1,6 @@
 """Which claims a pod asks for, and when it has to wait."""
 
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
@@ -7,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from extender.model.change import Changed, Gone, Listed
-from extender.model.claim import Allocation, ClaimSpec, OwnerReference, ResourceClaim
+from extender.model.claim import Allocation, ClaimSpec, Consumer, OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.state.claims import Asked, Claims, Unclear, Waiting
@@ -150,3 +151,24 @@ def test_what_was_made_for_each_of_very_many_entries_is_found_in_one_go() -> Non
     assert isinstance(found, Asked)
     assert [item.key.name for item in found.pending] == names
     assert Counted.looks <= 2 * len(names)
+
+
+@pytest.mark.parametrize("is_deleting", [False, True])
+def test_of_thousands_of_claims_of_one_owner_no_other_is_looked_at_when_one_changes(*, is_deleting: bool) -> None:
+    user = Consumer(resource="pods", name=POD.key.name, uid=POD.uid)
+    owned = [replace(claim(f"c{number}"), is_deleting=is_deleting, reserved_for=(user,)) for number in range(5000)]
+    known = Claims()
+    for each in owned:
+        known.put(each)
+    tracemalloc.start()
+    known.put(owned[7])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5000
+    assert len(list(known.owned_by(POD))) == 5000
+    assert len(known.kept_by(POD)) == 5000 * is_deleting
+    for each in owned:
+        known.drop(each.key)
+    assert not list(known.owned_by(POD))
+    assert not known.kept_by(POD)
+    assert not known.keepers()
