@@ -95,7 +95,7 @@ def users_of(status: Fields) -> tuple[Consumer, ...]:
 
 def _consumer_of(fields: Fields) -> Consumer:
     return Consumer(
-        resource=shared_name(fields.text("resource")),
+        resource=shared_soon(fields.text("resource")),
         name=shared_soon(fields.text("name")),
         uid=Uid(shared_soon(fields.text("uid"))),
         api_group=fields.text("apiGroup"),

@@ -15,7 +15,10 @@ shared_name: Final = lru_cache(maxsize=4096)(str)
 # The same for names of nodes, and of pools named after them, of which there are many more.
 shared_place: Final = lru_cache(maxsize=1 << 15)(str)
 # The same for what is said again soon: a claim names its pod as its owner and as its user.
-shared_soon: Final = lru_cache(maxsize=256)(str)
+_shared_soon: Final = lru_cache(maxsize=256)(str)
+# Longer than what people call anything. Of whom an object is, by what kind and name, and which scheduler is to place a
+# pod, the API server lets in at any length.
+LONGEST_NAME: Final = 256
 
 
 class Malformed(ValueError):  # noqa: N818 - says what the input is, and is caught by that name
@@ -183,6 +186,11 @@ def _unset(raw: object, fields: Fields) -> Fields:
     if raw is not None:
         raise Malformed(fields.path or "object", "is no JSON object")
     return fields
+
+
+def shared_soon(text: str) -> str:
+    """Return one string for all that are equal and not longer than names are."""
+    return _shared_soon(text) if len(text) <= LONGEST_NAME else text
 
 
 def int64(value: object, path: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from extender.model.footprint import PODS, Footprint, amounts_of, requested
 from extender.model.names import NodeName, Uid
 from extender.model.node import FINISHED, Container
-from extender.model.parse.fields import Fields, Malformed, shared_place
+from extender.model.parse.fields import Fields, Malformed, shared_place, shared_soon
 from extender.model.parse.metadata import key_of
 from extender.model.quantity import NANO, Amounts, Quantity, quantity_of
 
@@ -33,7 +33,7 @@ def footprint_of(fields: Fields) -> Footprint:
     if status.text("phase") in FINISHED:
         return Footprint(key=key, uid=uid, node=node)
     claims = _claims_in(spec, status)
-    scheduler = shared_place(spec.text("schedulerName")) if claims else ""
+    scheduler = shared_soon(spec.text("schedulerName")) if claims else ""
     return Footprint(key=key, uid=uid, node=node, amounts=amounts_in(spec), claims=claims, scheduler=scheduler)
 
 

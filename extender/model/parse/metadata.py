@@ -38,7 +38,7 @@ def _writers(managed: object, field: str) -> Iterator[str]:
 def _owner_of(fields: Fields) -> OwnerReference:
     group, _, _ = fields.text("apiVersion").rpartition("/")
     return OwnerReference(
-        kind=shared_name(fields.text("kind")),
+        kind=shared_soon(fields.text("kind")),
         name=shared_soon(fields.text("name")),
         uid=Uid(shared_soon(fields.text("uid"))),
         api_group=group,

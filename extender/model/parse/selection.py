@@ -8,8 +8,10 @@ from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields
 from extender.model.taint import Taint, Toleration
 
-# Of how many parts selectors are at most that are worth the memory: that of an allocation is of three, or some more.
-LONGEST: Final = 16
+# Of how many parts and letters selectors are at most that are worth the memory: that of an allocation has three parts,
+# or some more, and the name of a node.
+MOST_PARTS: Final = 16
+MOST_LETTERS: Final = 1024
 TERM = frozenset(("matchExpressions", "matchFields"))
 REQUIREMENT = frozenset(("key", "operator", "values"))
 TAINT = frozenset(("key", "value", "effect", "timeAdded"))
@@ -26,12 +28,13 @@ def _selector_of(fields: Fields, _version: str) -> NodeSelector:
         NodeSelectorTerm(expressions=_requirements(term, "matchExpressions"), fields=_requirements(term, "matchFields"))
         for term in fields.objects("nodeSelectorTerms")
     )
-    return _shared(terms) if _length(terms) <= LONGEST else NodeSelector(terms)
+    return _shared(terms) if _is_short(terms) else NodeSelector(terms)
 
 
-def _length(terms: tuple[NodeSelectorTerm, ...]) -> int:
+def _is_short(terms: tuple[NodeSelectorTerm, ...]) -> bool:
     requirements = [item for term in terms for item in (*term.expressions, *term.fields)]
-    return len(terms) + len(requirements) + sum(len(item.values) for item in requirements)
+    texts = [text for item in requirements for text in (item.key, *item.values)]
+    return len(terms) + len(texts) <= MOST_PARTS and sum(map(len, texts)) <= MOST_LETTERS
 
 
 # One serves all that are equal: every allocation names its node by one.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from extender.model.footprint import Footprint
 from extender.model.node import Pod
-from extender.model.parse import parse_footprint, parse_object, parse_pod
+from extender.model.parse import parse_claim, parse_footprint, parse_object, parse_pod
 from extender.model.parse.alike import LONGEST, alike
 from extender.model.parse.fields import Fields, Malformed
 from tests.allocation.cel.expressions import seeded
@@ -144,3 +144,39 @@ def test_of_large_pods_that_are_gone_nothing_is_left(spec_of: Callable[[str], di
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 50 * 4000
+
+
+LONG: dict[str, Callable[[str], dict[str, Any]]] = {
+    "kind of an owner": lambda text: {"metadata": {"ownerReferences": [{"kind": text, "name": "n", "uid": "u"}]}},
+    "name of an owner": lambda text: {"metadata": {"ownerReferences": [{"kind": "Pod", "name": text, "uid": "u"}]}},
+    "uid of an owner": lambda text: {"metadata": {"ownerReferences": [{"kind": "Pod", "name": "n", "uid": text}]}},
+    "resource of a user": lambda text: {"status": {"reservedFor": [{"resource": text, "name": "n", "uid": "u"}]}},
+    "scheduler": lambda text: {"spec": {"schedulerName": text, "resourceClaims": [{"resourceClaimName": "c"}]}},
+    "values of an affinity": lambda text: {"spec": {"affinity": {"nodeAffinity": _required(text)}}},
+}
+
+
+def _required(text: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "k", "operator": "NotIn", "values": [text]}]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_of_long_names_that_are_gone_nothing_is_left(what: str) -> None:
+    def read_from(first: int) -> None:
+        for number in range(first, first + 20):
+            part = LONG[what](f"{number} {what}".ljust(50_000, "x"))
+            metadata = {"namespace": "ns", "name": "p", "uid": "u", **part.get("metadata", {})}
+            pod = {"metadata": metadata, "spec": {"nodeName": "n1", **part.get("spec", {})}}
+            parse_pod(pod)
+            parse_footprint(pod)
+            parse_claim({"metadata": metadata, "status": part.get("status")})
+
+    read_from(0)
+    gc.collect()
+    tracemalloc.start()
+    read_from(20)
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 50_000
