@@ -12,7 +12,7 @@ from yarl import URL
 from extender.kube.access import Access, Credentials
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.direct import Connector, Direct
-from extender.kube.request import JSON, UNAUTHORIZED, Body, KeptBackError, Query, Request
+from extender.kube.request import JSON, TOO_LARGE, UNAUTHORIZED, Body, KeptBackError, Query, Request
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
@@ -23,6 +23,10 @@ T = TypeVar("T")
 CONNECTIONS: Final = 64
 # What a watch may hold unread before the socket is left alone: the API server drops a client that is slow to read.
 WATCH_BUFFER_BYTES: Final = 8 << 20
+# Of an answer that is longer no more is read. It is decoded in one go, and takes ten times as much where it is of small
+# parts. Usual pages have less than a tenth of that; but an object may be of more than a million bytes, and there may be
+# hundreds of those.
+MOST_BYTES: Final = 32 << 20
 # What is cut into lines in one go.
 CHUNK_BYTES: Final = 128 << 10
 # What a connection with TLS takes to be closed, when the request on it was cut short: the session forgets about it.
@@ -105,7 +109,7 @@ class Api:
     async def call(
         self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = TIMEOUT_S
     ) -> Answer | Unanswered:
-        """Send one request and return the whole response, whatever its status."""
+        """Send one request and return the whole response, whatever its status; TOO_LARGE where that is too long."""
         return await self._asked(Request(method, path, query, body), timeout_s)
 
     async def read_as(self, content_type: str, path: str, *, timeout_s: float = TIMEOUT_S) -> Answer | Unanswered:
@@ -223,7 +227,14 @@ def _headers(access: Access, request: Request) -> dict[str, str]:
 
 async def _read(response: aiohttp.ClientResponse) -> Answer:
     async with response:
-        return Answer(response.status, response.headers, await response.read())
+        parts, length = list[bytes](), 0
+        while part := await response.content.readany():
+            parts.append(part)
+            length += len(part)
+            if length > MOST_BYTES:
+                response.close()
+                return Answer(TOO_LARGE, {}, b"the answer is longer than is read of one")
+        return Answer(response.status, response.headers, b"".join(parts))
 
 
 def _told(error: BaseException) -> str:

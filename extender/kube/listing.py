@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Api
 from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.page import Page, page_of
+from extender.kube.request import TOO_LARGE
 from extender.kube.resource import Served
 from extender.kube.setback import Remedy, Setback
 from extender.model.change import Noun
@@ -39,7 +41,12 @@ class PageSize:
         self.items = min(self.items * GROWTH, self._usual * GROWTH**RESTARTS)
 
     def shrink(self) -> None:
-        self.items = max(self.items // GROWTH, self._usual)
+        self.items = max(self.items // GROWTH, min(self.items, self._usual))
+
+    def divide(self) -> bool:
+        """Have pages of fewer objects than usual, too; tell whether that can be."""
+        can_be, self.items = self.items > 1, max(self.items // GROWTH, 1)
+        return can_be
 
     def reset(self) -> None:
         self.items = self._usual
@@ -95,13 +102,18 @@ class Listing:
         return page
 
     async def _asked(self, token: str) -> Page | Setback:
+        reply = await self._reply(token)
+        while isinstance(reply, Answer) and reply.status == TOO_LARGE and self._size.divide():
+            reply = await self._reply(token)
+        return page_of(reply, self._served.resource.reading)
+
+    async def _reply(self, token: str) -> Answer | Unanswered:
         query = [
             *self._served.resource.query,
             ("limit", str(self._size.items)),
             *([("continue", token)] if token else []),
         ]
-        reply = await self._api.call("GET", self._served.path(), query=query, timeout_s=PAGE_TIMEOUT_S)
-        return page_of(reply, self._served.resource.reading)
+        return await self._api.call("GET", self._served.path(), query=query, timeout_s=PAGE_TIMEOUT_S)
 
     def _steps(self, items: list[object]) -> Iterator[None]:
         for item in items:

@@ -16,6 +16,7 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 UNAUTHORIZED: Final = 401
+TOO_LARGE: Final = 413
 
 
 def unhindered() -> str:

@@ -1,10 +1,11 @@
 """A list is read to its end, whatever becomes of a page on the way."""
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import pytest
 
-from extender.kube.api import Api
+from extender.kube.api import MOST_BYTES, Api
 from extender.kube.listing import PAGE_RETRIES, Listing, PageSize
 from extender.kube.pace import Pace, Turns
 from extender.kube.resource import NODES, Served
@@ -111,6 +112,24 @@ async def test_pages_that_have_grown_shrink_again_where_they_do_not_come() -> No
         readings = [await read(api, size) for _ in range(3)]
     assert readings[-1].names == ["b"]
     assert [limit_of(target) for target in script.asked] == ["250", "250", "1000", "250", "250"]
+
+
+async def test_pages_that_are_too_large_to_be_read_in_one_go_have_fewer_objects_down_to_one() -> None:
+    large, size = response(b"x" * (MOST_BYTES + 1)), PageSize(250)
+    async with scripted() as (script, api):
+        script.add("list", large, large, FIRST, large, LAST)
+        reading = await read(api, size)
+        script.answers["list"] = deque([large])
+        again = await read(api, size)
+    assert (reading.version, reading.names, reading.told) == ("10", ["a", "b"], [])
+    assert [limit_of(target) for target in script.asked] == ["250", "62", "15", "15", "3", "3", "1"]
+    assert [target.partition("continue=")[2] for target in script.asked[:5]] == ["", "", "", "more", "more"]
+    assert isinstance(again.version, Setback)
+    assert "longer" in again.version.why
+    size.shrink()
+    assert size.items == 1
+    size.reset()
+    assert size.items == 250
 
 
 def limit_of(target: str) -> str:
