@@ -151,7 +151,7 @@ def _unmade(pod: Pod) -> Iterator[tuple[str, str, ObjectKey]]:
 
 def _made(found: Recording, pod: Pod) -> Iterator[ResourceClaim]:
     """Yield the claims that would be made for a pod."""
-    owner = OwnerReference(kind="Pod", name=pod.key.name, uid=pod.uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=pod.uid)
     for _, name, key in _unmade(pod):
         template = _named(found.all(ClaimTemplate), ObjectKey(pod.key.namespace, name), "template")
         named = template.annotations

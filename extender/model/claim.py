@@ -133,13 +133,10 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerReference:
-    """An owner of an object, as far as deciding who controls it needs."""
+    """The owner of an object that controls it."""
 
     kind: str
-    name: str
     uid: Uid
-    api_group: str = ""
-    is_controller: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

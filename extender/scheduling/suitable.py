@@ -163,7 +163,7 @@ def is_weighed(pod: Pod, node: Node) -> bool:
     some controllers are spread by default. Of Services, which have theirs spread, too, and of what bound pods prefer
     we know nothing.
     """
-    is_spread = any(owner.is_controller and owner.kind in SPREAD for owner in pod.owners)
+    is_spread = any(owner.kind in SPREAD for owner in pod.owners)
     return is_spread or not pod.terms.is_all or is_put_off(pod.terms, node)
 
 

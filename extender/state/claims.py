@@ -153,7 +153,7 @@ class Claims:
 
 
 def _controllers(claim: ResourceClaim) -> frozenset[Owner]:
-    return frozenset((claim.key.namespace, owner.uid) for owner in claim.owners if owner.is_controller)
+    return frozenset((claim.key.namespace, owner.uid) for owner in claim.owners)
 
 
 def _keepers(claim: ResourceClaim) -> frozenset[Owner]:

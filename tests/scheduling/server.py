@@ -190,7 +190,7 @@ def _changed(known: ResourceClaim, step: Step) -> ResourceClaim | Refused:  # no
 
 
 def _hidden(pod: Pod, number: int, spec: object) -> ResourceClaim:
-    owner = OwnerReference(kind="Pod", name=pod.key.name, uid=pod.uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=pod.uid)
     return ResourceClaim(
         key=ObjectKey(pod.key.namespace, f"{pod.key.name}-extended-resources-{number}"),
         uid=Uid(f"made-{number}"),

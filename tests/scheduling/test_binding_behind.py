@@ -14,7 +14,7 @@ from tests.scheduling.stage import bind, world_of
 
 P = replace(pod("p"), claims=(PodClaim(name="t", template_name="template"),))
 LATER = replace(P, claim_statuses=(PodClaimStatus(name="t", claim_name="made"),))
-OWNED = (OwnerReference(kind="Pod", name="p", uid=P.uid, is_controller=True),)
+OWNED = (OwnerReference(kind="Pod", uid=P.uid),)
 MADE = replace(claim("made"), key=ObjectKey("ns", "made"), owners=OWNED)
 
 

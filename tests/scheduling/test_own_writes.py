@@ -147,7 +147,7 @@ def test_a_pod_that_moved_on_is_read_again_before_its_status_is_written() -> Non
 def test_a_pod_that_names_another_claim_meanwhile_is_not_bound_with_the_one_that_it_named_before() -> None:
     entry = PodClaim(name="gpu", template_name="t")
     subject = replace(POD, claims=(entry,), claim_statuses=(PodClaimStatus(name="gpu", claim_name="a"),))
-    mine = OwnerReference(kind="Pod", name=POD.key.name, uid=POD.uid, is_controller=True)
+    mine = OwnerReference(kind="Pod", uid=POD.uid)
     world = world_of(replace(claim("a"), owners=(mine,)), replace(claim("c"), owners=(mine,)), subject=subject)
 
     def renamed(server: Server, taken: Step) -> None:

@@ -251,6 +251,6 @@ def test_an_extended_resource_is_served_by_devices_only_where_no_device_plugin_s
 
 def test_a_claim_left_from_an_earlier_attempt_is_in_the_way() -> None:
     subject = pod("p", gpus=1)
-    owner = OwnerReference(kind="Pod", name="p", uid=subject.uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=subject.uid)
     left = replace(claim("p-extended-resources-1"), owners=(owner,), annotations=((ANNOTATION, "true"),))
     assert word(subject, left, gpus("n1", 1)) is Word.CLAIM_STALE

@@ -95,7 +95,7 @@ EXTENDED = pod("p", gpus=1)
 
 
 def made(*, by: Pod | None = None, is_bare: bool = False) -> ResourceClaim:
-    owner = OwnerReference(kind="Pod", name="p", uid=EXTENDED.uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=EXTENDED.uid)
     spec = hidden_claim(EXTENDED, ("ex.com/gpu",), {"ex.com/gpu": GPU}).spec
     bare = replace(claim("made"), spec=spec, owners=(owner,), annotations=((ANNOTATION, "true"),))
     return bare if is_bare else held(bare, device("n1", 0), by=by)
@@ -258,7 +258,7 @@ def test_r4_a_claim_that_is_deleted_stays_for_the_pod_that_is_bound_with_it() ->
 
 
 def test_r4_what_was_made_for_a_pod_that_names_another_by_now_is_freed() -> None:
-    mine = OwnerReference(kind="Pod", name=POD.key.name, uid=POD.uid, is_controller=True)
+    mine = OwnerReference(kind="Pod", uid=POD.uid)
     entry = PodClaim(name="gpu", template_name="t")
     subject = replace(POD, claims=(entry,), claim_statuses=(PodClaimStatus(name="gpu", claim_name="a"),))
     left = replace(held(claim("left"), device("n1", 0), by=POD), owners=(mine,))
@@ -271,7 +271,7 @@ def test_r4_what_was_made_for_a_pod_that_names_another_by_now_is_freed() -> None
     assert unusable(subject, world.belief, 0.0) == ()
 
 
-MINE = OwnerReference(kind="Pod", name=POD.key.name, uid=POD.uid, is_controller=True)
+MINE = OwnerReference(kind="Pod", uid=POD.uid)
 ENTRY = PodClaim(name="gpu", template_name="t")
 
 
@@ -330,7 +330,7 @@ def test_r4_what_a_pod_may_be_bound_with_that_names_it_by_now_is_not_given_up() 
 def test_r4_what_a_pod_names_itself_is_not_taken_for_replaced_even_if_the_pod_owns_it() -> None:
     entries = (PodClaim(name="a", claim_name="a"), PodClaim(name="b", claim_name="b"))
     subject = replace(pod("p"), claims=entries)
-    owner = OwnerReference(kind="Pod", name="p", uid=subject.uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=subject.uid)
     earlier, contested = held(claim("x"), device("n1", 0), by=OTHER), held(claim("b"), device("n1", 0), by=subject)
     owned = replace(held(claim("a"), device("n1", 1), by=subject), owners=(owner,))
     world = world_of(earlier, contested, owned)

@@ -161,8 +161,8 @@ def test_a_pod_whose_claims_are_being_written_is_neither_offered_nor_refused() -
     assert len(promised(belief)) == 1
 
 
-def owned_by(kind: str, *, is_controller: bool = True) -> dict[str, object]:
-    return {"owners": (OwnerReference(kind=kind, name="o", uid=Uid("o"), is_controller=is_controller),)}
+def owned_by(kind: str) -> dict[str, object]:
+    return {"owners": (OwnerReference(kind=kind, uid=Uid("o")),)}
 
 
 WARY = Taint(key="wary", effect="PreferNoSchedule")
@@ -175,7 +175,6 @@ WARY = Taint(key="wary", effect="PreferNoSchedule")
         ({"terms": Terms(is_all=False)}, (), ["n2", "n3", "n1"]),
         (owned_by("ReplicaSet"), (), ["n2", "n3", "n1"]),
         (owned_by("StatefulSet"), (), ["n2", "n3", "n1"]),
-        (owned_by("ReplicaSet", is_controller=False), (), ["n2"]),
         (owned_by("Job"), (), ["n2"]),
         ({}, (WARY,), ["n2", "n3", "n1"]),
         ({"terms": Terms(tolerations=(Toleration(key="wary", operator="Exists"),))}, (WARY,), ["n2"]),

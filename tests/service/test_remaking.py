@@ -162,7 +162,7 @@ def two(*named: str) -> Pod:
 
 
 def for_entry(name: str, of: str = "p") -> ResourceClaim:
-    owner = OwnerReference(kind="Pod", name=of, uid=pod(of).uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=pod(of).uid)
     return replace(claim(f"{of}-{name}"), owners=(owner,), annotations=((ENTRY, name),))
 
 

@@ -14,7 +14,7 @@ from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.state.claims import Asked, Claims, Unclear, Waiting
 from extender.state.cluster import Cluster
 
-OWNER = OwnerReference(kind="Pod", name="pod", uid=Uid("p1"), is_controller=True)
+OWNER = OwnerReference(kind="Pod", uid=Uid("p1"))
 POD = Pod(key=ObjectKey("ns", "pod"), uid=Uid("p1"))
 
 

@@ -98,7 +98,7 @@ def test_a_pod_that_asks_for_it_is_refused_with_the_field(results: tuple[Json, .
 
 def test_where_it_is_for_extended_resources_it_is_in_the_way_of_another() -> None:
     subject = replace(pod("x", gpus=1), extended_claim="c")
-    owner = OwnerReference(kind="Pod", name="x", uid=subject.uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=subject.uid)
     made = replace(read(raw(RESULT)), owners=(owner,), annotations=((ANNOTATION, "true"),))
     belief = believing(replace(made, reserved_for=(consumer(subject),)), subject)
     refused = needs_of(subject, belief)
@@ -149,7 +149,7 @@ def test_where_the_allocation_makes_no_sense_its_devices_are_taken_as_a_whole() 
 
 @pytest.mark.parametrize("users", [{}, "p", [1], [{"uid": 1}]], ids=repr)
 def test_where_nobody_can_say_who_uses_it_it_has_its_devices_and_nobody_frees_it(users: object) -> None:
-    owner = OwnerReference(kind="Pod", name="p", uid=POD.uid, is_controller=True)
+    owner = OwnerReference(kind="Pod", uid=POD.uid)
     item = replace(read(raw(RESULT, reservedFor=users, spec={})), owners=(owner,))
     belief = believing(item, POD)
     assert belief.cluster.snapshot.usage_at(0) == WHOLE

@@ -17,7 +17,7 @@ def key_of(metadata: Fields) -> ObjectKey:
 
 
 def owners_of(metadata: Fields) -> tuple[OwnerReference, ...]:
-    """Read the owner references."""
+    """Read who controls an object, of its owners; nobody asks for the others, of which there may be thousands."""
     return _owners(metadata, "") if metadata.has(OWNERS) else ()
 
 
@@ -36,18 +36,13 @@ def _writers(managed: object, field: str) -> Iterator[str]:
 
 
 def _owner_of(fields: Fields) -> OwnerReference:
-    group, _, _ = fields.text("apiVersion").rpartition("/")
-    return OwnerReference(
-        kind=shared_soon(fields.text("kind")),
-        name=shared_soon(fields.text("name")),
-        uid=Uid(shared_soon(fields.text("uid"))),
-        api_group=group,
-        is_controller=fields.flag("controller"),
-    )
+    return OwnerReference(kind=shared_soon(fields.text("kind")), uid=Uid(shared_soon(fields.text("uid"))))
 
 
 _owners: Final = alike(
-    lambda metadata, _version: tuple(_owner_of(entry) for entry in metadata.objects(OWNERS)),
+    lambda metadata, _version: tuple(
+        _owner_of(entry) for entry in metadata.objects(OWNERS) if entry.flag("controller")
+    ),
     512,
     lambda metadata: metadata.raw[OWNERS],
 )

@@ -159,7 +159,10 @@ POD: Json = {
         "uid": "p1",
         "resourceVersion": "3",
         "creationTimestamp": "2026-01-01T00:00:00Z",
-        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r1"}],
+        "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "d1"},
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r1", "controller": True},
+        ],
     },
     "spec": {
         "nodeName": "n1",

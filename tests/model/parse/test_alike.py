@@ -147,13 +147,16 @@ def test_of_large_pods_that_are_gone_nothing_is_left(spec_of: Callable[[str], di
 
 
 LONG: dict[str, Callable[[str], dict[str, Any]]] = {
-    "kind of an owner": lambda text: {"metadata": {"ownerReferences": [{"kind": text, "name": "n", "uid": "u"}]}},
-    "name of an owner": lambda text: {"metadata": {"ownerReferences": [{"kind": "Pod", "name": text, "uid": "u"}]}},
-    "uid of an owner": lambda text: {"metadata": {"ownerReferences": [{"kind": "Pod", "name": "n", "uid": text}]}},
+    "kind of an owner": lambda text: {"metadata": _owned(kind=text, uid="u")},
+    "uid of an owner": lambda text: {"metadata": _owned(kind="Pod", uid=text)},
     "resource of a user": lambda text: {"status": {"reservedFor": [{"resource": text, "name": "n", "uid": "u"}]}},
     "scheduler": lambda text: {"spec": {"schedulerName": text, "resourceClaims": [{"resourceClaimName": "c"}]}},
     "values of an affinity": lambda text: {"spec": {"affinity": {"nodeAffinity": _required(text)}}},
 }
+
+
+def _owned(**owner: str) -> dict[str, Any]:
+    return {"ownerReferences": [{**owner, "controller": True}]}
 
 
 def _required(text: str) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def test_a_claim_has_its_metadata() -> None:
     assert claim.annotations == (("resource.kubernetes.io/pod-claim-name", "gpus"),)
     assert claim.finalizers == ("resource.kubernetes.io/delete-protection",)
     assert claim.is_deleting
-    assert claim.owners == (OwnerReference(kind="Pod", name="p", uid=Uid("p1"), is_controller=True),)
+    assert claim.owners == (OwnerReference(kind="Pod", uid=Uid("p1")),)
 
 
 def test_a_template_has_the_spec_of_its_claims() -> None:

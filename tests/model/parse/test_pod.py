@@ -30,7 +30,7 @@ def test_a_pod_has_everything() -> None:
     )
     assert read.extended_claim == "pod-extended"
     assert (read.scheduling_group, read.scheduling_gates) == ("group", ("wait",))
-    assert read.owners == (OwnerReference(kind="ReplicaSet", name="r", uid=Uid("r1"), api_group="apps"),)
+    assert read.owners == (OwnerReference(kind="ReplicaSet", uid=Uid("r1")),)
 
 
 @pytest.mark.parametrize(
