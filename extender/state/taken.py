@@ -20,7 +20,8 @@ class Taken:
         self._inventory: Inventory | None = None
         self._of_row: dict[int, Usage] = {}
         self._seen: tuple[Snapshot, Snapshot] | None = None
-        self._spared: tuple[Snapshot, tuple[Hold, ...], Snapshot] | None = None
+        # What was left out of that last, and the same without it.
+        self._spared: tuple[tuple[Hold, ...], Snapshot] | None = None
 
     def change(self, before: Iterable[Hold], after: Iterable[Hold]) -> None:
         """Take *after* in place of *before*, which was taken so far."""
@@ -36,10 +37,11 @@ class Taken:
     def over(self, snapshot: Snapshot) -> Snapshot:
         """Return *snapshot* with everything taken; the same object as long as nothing changes."""
         if not self._usage:
-            self._seen, self._touched, self._inventory = None, set(), None
+            self._seen = self._spared = self._inventory = None
+            self._touched = set()
             return snapshot
         if self._seen is None or self._seen[0] is not snapshot or self._touched:
-            self._seen = snapshot, self._renewed(snapshot)
+            self._seen, self._spared = (snapshot, self._renewed(snapshot)), None
             self._touched = set()
         return self._seen[1]
 
@@ -48,9 +50,9 @@ class Taken:
         full = self.over(snapshot)
         if not holds:
             return full
-        if self._spared is None or self._spared[0] is not full or self._spared[1] != holds:
-            self._spared = full, holds, _set(full, self._rest(snapshot, holds))
-        return self._spared[2]
+        if self._spared is None or self._spared[0] != holds:
+            self._spared = holds, _set(full, self._rest(snapshot, holds))
+        return self._spared[1]
 
     def _put(self, device: DeviceKey, usage: Usage) -> None:
         self._touched.add(device)

@@ -1,5 +1,7 @@
 """What is promised on top of what the cluster shows: brought up to date, it is what adding all up anew gives."""
 
+from weakref import ref
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -99,3 +101,16 @@ def test_what_has_changed_is_seen_although_numbers_stand_for_other_amounts_by_no
     assert after.codes.tolist() == before.codes.tolist()
     assert after.dictionary is not before.dictionary
     assert_same(taken.over(cluster.snapshot), overlay(cluster.snapshot, [Hold(d1, WHOLE)]))
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_of_a_cluster_that_is_past_nothing_is_kept_for_who_saw_it_without_his_own(*, is_over: bool) -> None:
+    cluster, taken = cluster_of(node_slice("n1", *NAMES)), Taken()
+    own, others = (Hold(device("n1", "d0"), WHOLE),), (Hold(device("n1", "d1"), WHOLE),)
+    taken.change((), (*own, *others))
+    past = [ref(seen.usage.codes) for seen in (cluster.snapshot, taken.without(cluster.snapshot, own))]
+    cluster.apply(Changed(node_slice("n2", *NAMES)))
+    if is_over:
+        taken.change((*own, *others), ())
+    taken.over(cluster.snapshot)
+    assert [each() for each in past] == [None, None]
