@@ -140,6 +140,8 @@ class Questions:
         Other layouts are large, and each idle question may keep one: of two that are past one is enough.
         """
         generation = snapshot.generation
+        if self._served[1] is not snapshot.nodes:
+            self._served = (), {}, Memo(SERVED)
         if snapshot.layout is not self._layout:
             before, self._layout, self._laid_out = self._laid_out, snapshot.layout, generation
         elif generation - self._looked >= PAUSE:

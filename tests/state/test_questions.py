@@ -30,7 +30,7 @@ from extender.model.claim import (
     ResourceClaim,
     Selector,
 )
-from extender.model.names import ClassName, ObjectKey, Uid
+from extender.model.names import ClassName, NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.state.cluster import Cluster
 from extender.state.questions import AGE, LOOK_EVERY, PAUSE, ROOM, Questions
@@ -287,3 +287,15 @@ def test_long_selectors_make_room_before_anybody_has_compiled_them() -> None:
         questions.fitter([claim("a")], long)
         assert questions.size >= min(3, len(questions)) * length * CHARACTER_SIZE
     assert len(questions) == 3
+
+
+def test_nodes_that_are_past_are_not_kept_for_what_they_served() -> None:
+    class Nodes(dict[NodeName, Node]):
+        """Whether it is kept can be seen, which no plain dictionary lets."""
+
+    questions, nodes = Questions(Features()), Nodes()
+    questions.by_service(replace(Cluster().snapshot, nodes=nodes), ("ex.com/gpu",))
+    past = ref(nodes)
+    del nodes
+    questions.move_on(Cluster().snapshot)
+    assert past() is None
