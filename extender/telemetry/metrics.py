@@ -21,6 +21,7 @@ API_TIMES: Final = (.001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2
 
 # Drivers of which is told before anything happens. Series stay, and whoever publishes slices can make up as many names.
 MOST_DRIVERS: Final = 256
+OPENMETRICS: Final = "application/openmetrics-text"
 # Of best links a set has a share up to 1; what is left behind costs up to a half.
 WORTHS: Final = (0, .01, .05, .1, .25, .5, .75, .9, .99, 1)  # fmt: skip
 
@@ -222,8 +223,9 @@ class Metrics:
         self._collector.present = present
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
-        """Write everything in the format that *accept* asks for; return it with its content type."""
-        encoder, content_type = choose_encoder(accept)
+        """Write everything, as OpenMetrics where *accept* asks for that; return it with its content type."""
+        # The library tells on which version it was asked for, and that may be any text, or fails.
+        encoder, content_type = choose_encoder(OPENMETRICS if OPENMETRICS in accept else "")
         return encoder(Exposed(self.registry)), content_type
 
     def _begin(self, drivers: Iterable[str]) -> None:

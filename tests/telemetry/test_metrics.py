@@ -208,6 +208,15 @@ def test_times_of_creation_are_left_out() -> None:
     assert b"_created" not in used().exposition()[0]
 
 
+@pytest.mark.parametrize("version", ["abc", "1.x", "2.anything", "9" * 5000])
+@pytest.mark.parametrize("kind", ["application/openmetrics-text", "text/plain"])
+def test_whatever_version_somebody_asks_for_there_is_an_answer_that_does_not_repeat_it(kind: str, version: str) -> None:
+    metrics = used()
+    asked = metrics.exposition(f"{kind};version={version}, */*;q=0.1")[1]
+    assert asked == metrics.exposition(kind)[1]
+    assert version not in asked
+
+
 def test_openmetrics_is_spoken_where_it_is_asked_for() -> None:
     body, content_type = used().exposition("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
