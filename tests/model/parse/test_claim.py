@@ -113,6 +113,14 @@ def test_a_template_has_the_annotations_of_its_claims_and_not_its_own() -> None:
     assert read.annotations == (("a", "1"), ("b", "2"))
 
 
+def test_of_more_capacities_than_a_device_can_have_as_many_are_kept_as_tell_that() -> None:
+    asked = {f"c{number:04}": "1" for number in range(5000)}
+    raw = CLAIM | {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"capacity": {"requests": asked}}}]}}}
+    slot = read_claim(raw).spec.requests[0]
+    assert slot.exactly is not None
+    assert [name for name, _ in slot.exactly.capacity or ()] == [f"c{number:04}" for number in range(64)]
+
+
 @pytest.mark.parametrize(
     ("exact", "capacity", "admin"),
     [
