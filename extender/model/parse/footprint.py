@@ -16,8 +16,9 @@ Written = tuple[tuple[str, Any], ...]
 Asking = tuple[bool, bool, Written]
 
 ALIKE: Final = 4096
-# Containers and requests of pods that are worth the memory.
-LONGEST: Final = 64
+# Containers of pods that are worth the memory, and letters of what these request.
+MOST_CONTAINERS: Final = 64
+MOST_LETTERS: Final = 2048
 # Claims of one pod that are remembered.
 MOST_CLAIMS: Final = 64
 # What a pod can request as a whole; other resources are those of its containers, whatever else is written.
@@ -51,7 +52,8 @@ def amounts_in(spec: Fields) -> Amounts:
     """Add up what the pod with *spec* takes, in a hurry: only where that does not go well it is read field by field."""
     try:
         asking, whole = tuple(_asking(spec.raw)), _written(spec.raw.get("resources"))
-        is_short = sum([len(written) for _, _, written in asking], len(asking)) <= LONGEST
+        letters = sum([len(name) + len(str(value)) for _, _, written in asking for name, value in written])
+        is_short = len(asking) <= MOST_CONTAINERS and letters <= MOST_LETTERS
         return (_summed if is_short else _summed.__wrapped__)(asking, whole, _items(spec.raw.get("overhead")))
     except (AttributeError, TypeError, ValueError) as error:
         _find_fault(spec)
@@ -84,7 +86,7 @@ def _summed(asking: tuple[Asking, ...], whole: Written, overhead: Written) -> Am
     for name, amount in _read(overhead):
         total[name] = total.get(name, 0) + amount.nanos
     amounts = amounts_of(total | {PODS: NANO})
-    return _shared(amounts) if len(amounts) <= LONGEST else amounts
+    return _shared(amounts) if sum(map(len, total)) <= MOST_LETTERS else amounts
 
 
 # What is written differently may come to the same.

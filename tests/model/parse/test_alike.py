@@ -127,7 +127,12 @@ def _requests(name: str) -> dict[str, Any]:
     return {"containers": [{"name": "c", "resources": {"requests": {f"{name}-{at}": "1" for at in range(1000)}}}]}
 
 
-@pytest.mark.parametrize("spec_of", [_affinity, _containers, _requests])
+def _names(name: str) -> dict[str, Any]:
+    requests = {f"{name}-{at}".ljust(300, "x"): "1" for at in range(40)}
+    return {"containers": [{"name": "c", "resources": {"requests": requests}}]}
+
+
+@pytest.mark.parametrize("spec_of", [_affinity, _containers, _requests, _names])
 def test_of_large_pods_that_are_gone_nothing_is_left(spec_of: Callable[[str], dict[str, Any]]) -> None:
     def read_from(first: int) -> None:
         for number in range(first, first + 50):
