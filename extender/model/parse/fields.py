@@ -131,9 +131,9 @@ class Fields:
 
     def entries(self, name: str) -> Iterator[tuple[str, object, str]]:
         """Yield key, value and path of the map at *name*, sorted by key."""
-        child = self.child(name)
+        child, path = self.child(name), self.at(name)
         for key in sorted(child.raw):
-            yield key, child.raw[key], f"{self.at(name)}[{key}]"
+            yield key, child.raw[key], f"{path}[{key}]"
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the strings of the list at *name*."""
