@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.columns import Codes, Column
+from extender.allocation.distinct import distinct
 from extender.model.frozen import dataclass
 
 # Up to so many possible combinations a table of all of them is quicker than sorting the rows.
 TABLE = 1 << 20
+# And up to so many for each row: a question of hundreds of asks has a table for every few of these.
+SPARSE = 1 << 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,11 @@ def _dense(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.int64], int]:
     if not keys.size:
         return keys, 0
     if span > TABLE:
-        distinct, codes = np.unique(keys, return_inverse=True)
-        return codes, len(distinct)
+        found, codes = np.unique(keys, return_inverse=True)
+        return codes, len(found)
+    if span > SPARSE * len(keys):
+        found = distinct(keys)
+        return np.searchsorted(found, keys), len(found)
     occurs = np.zeros(span, np.bool_)
     occurs[keys] = True
     ranks = np.cumsum(occurs)
