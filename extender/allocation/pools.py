@@ -55,7 +55,8 @@ def pools_of(node: Node, slices: Sequence[ResourceSlice], features: Features) ->
     for item in _candidates(node, _readable(slices, features)):
         if _is_understood(item, features) and _is_relevant(node, item):
             _keep_newest(newest.setdefault(item.pool_key, []), item)
-    found = [_pool(key, here, slices, features) for key, here in newest.items()]
+    everywhere = _by_pool(slices)
+    found = [_pool(key, here, everywhere[key], features) for key, here in newest.items()]
     return tuple(sorted((pool for pool in found if pool), key=lambda pool: (pool.needs_binding, pool.key)))
 
 
@@ -111,6 +112,13 @@ def reaches(selection: NodeSelection, node: Node) -> bool:
     return matches(selection.selector, node.name, dict(node.labels))
 
 
+def _by_pool(slices: Iterable[ResourceSlice]) -> dict[PoolKey, list[ResourceSlice]]:
+    found: dict[PoolKey, list[ResourceSlice]] = {}
+    for item in slices:
+        found.setdefault(item.pool_key, []).append(item)
+    return found
+
+
 def _keep_newest(kept: list[ResourceSlice], item: ResourceSlice) -> None:
     if kept and item.generation > kept[0].generation:
         kept.clear()
@@ -121,14 +129,16 @@ def _keep_newest(kept: list[ResourceSlice], item: ResourceSlice) -> None:
 def _pool(
     key: PoolKey, here: Sequence[ResourceSlice], slices: Sequence[ResourceSlice], features: Features
 ) -> Pool | None:
-    """Judge a pool by what the node sees of it; None where a newer generation is about to replace it."""
+    """Judge a pool by what the node sees of it; None where a newer generation is about to replace it.
+
+    *slices* are all of the pool, of any generation and node.
+    """
     wanted, everywhere = here[0].slice_count, here
     if len(here) != wanted:
         # Slices for other nodes count too; newer ones even where it is not understood what they say.
-        everywhere = [item for item in slices if item.pool_key == key]
-        if any(item.generation > here[0].generation for item in everywhere):
+        if any(item.generation > here[0].generation for item in slices):
             return None
-        same = [item for item in everywhere if item.generation == here[0].generation]
+        same = [item for item in slices if item.generation == here[0].generation]
         everywhere = _readable(same, features)
     if len(everywhere) != wanted:
         return Pool(key=key, is_incomplete=True, pending=tuple(here), slices=(len(everywhere), wanted))

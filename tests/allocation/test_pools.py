@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 
-from extender.allocation.features import GATES
+from extender.allocation.features import ALL, GATES
+from extender.allocation.pools import pools_of
 from extender.cli.allocate import MANNERS, answer
+from extender.model.device import ResourceSlice
+from extender.model.names import NodeName
+from extender.model.node import Node
 from tests.allocation.checker import violations
 from tests.allocation.comparison import summary
+from tests.allocation.small import device, published
 from tests.oracle_program import Oracle
 
 Json = dict[str, Any]
@@ -76,3 +81,20 @@ def test_the_checker_knows_no_pool_that_a_slice_with_groups_is_about_to_replace(
     result = {"request": "r", "driver": DRIVER, "pool": "pool", "device": f"{name}-1"}
     asked = case(PUBLISHED["replaced by groups on another node"], [])
     assert any("no usable" in told for told in violations(asked, node, [{"devices": {"results": [result]}}]))
+
+
+def test_pools_that_are_whole_elsewhere_alone_are_gathered_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node may see parts of hundreds of pools: to look for the rest of each among all slices takes their square."""
+    pools = [f"p{number:02}" for number in range(40)]
+    here = [published(pool, device("x"), count=2, all_nodes=True) for pool in pools]
+    elsewhere = [published(pool, device("y"), name=f"{pool}-b", count=2, node_name="b") for pool in pools]
+    slices, looked_at = [*here, *elsewhere], []
+    key = vars(ResourceSlice)["pool_key"].fget
+
+    def counted(item: ResourceSlice) -> Any:
+        looked_at.append(item)
+        return key(item)
+
+    monkeypatch.setattr(ResourceSlice, "pool_key", property(counted))
+    assert [pool.key.pool for pool in pools_of(Node(name=NodeName("a")), slices, ALL) if pool.elsewhere] == pools
+    assert len(looked_at) <= 2 * len(slices)
