@@ -1,6 +1,6 @@
 """Which published devices match each ask of a question, before anything is taken: columns of yes and no."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -51,22 +51,32 @@ class Matches:
     weights: NDArray[np.int64]
     unready: Flags | None = None
 
+    @property
+    def each(self) -> Collection[Match]:
+        """Return each match once, in the order of the asks: those that the same devices suit have one."""
+        return {id(match): match for match in self.of.values()}.values()
+
 
 def matches_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Matches]:
-    """Ask every device for every ask; yield after each."""
+    """Ask every device for every ask, asks alike together; yield after each."""
     features = question.features
     shareable = _by_traits(inventory, lambda traits: traits.allow_multiple_allocations)
     special = _by_traits(inventory, lambda traits: bool(traits.consumes_counters))
     if features.consumable_capacity:
         special |= shareable
-    matches = {}
+    matches: dict[At, Match] = {}
     for at, ask in question.asks.items():
+        known = matches.get(question.alike[at])
+        if known is not None:
+            matches[at] = known
+            continue
         match = _match(ask, question, inventory, added)
         matches[at] = replace(match, is_special=bool((match.usable & special).any()))
         yield
     unready = _by_traits(inventory, lambda traits: bool(traits.binding_conditions))
-    is_any = any((match.usable & unready).any() for match in matches.values())
-    return Matches(matches, special, _weights(inventory, added), unready if is_any else None)
+    found = Matches(matches, special, _weights(inventory, added))
+    is_any = any((match.usable & unready).any() for match in found.each)
+    return replace(found, unready=unready) if is_any else found
 
 
 def _weights(inventory: Inventory, added: Column[Taints]) -> NDArray[np.int64]:

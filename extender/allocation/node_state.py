@@ -205,6 +205,6 @@ def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
 
 def _flags(matches: Matches, rows: Rows) -> Iterator[AnyColumn]:
     """Make columns of what matches the asks among some *rows*: their codes mean the same for ever."""
-    for match in matches.of.values():
+    for match in matches.each:
         codes = match.matching[rows] + 2 * match.usable[rows].astype(np.int32) + 4 * match.errs[rows]
         yield Column(codes, EIGHT)

@@ -233,7 +233,7 @@ def plain_nodes(snapshot: Snapshot, grid: Grid, matches: Matches) -> Yes:
     odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[held]
     looked_at, special = odd | (held == 0), grid.of_rows(matches.special) | odd
     searched = np.zeros(grid.rows.shape, np.bool_)
-    for match in matches.of.values():
+    for match in matches.each:
         searched |= (grid.of_rows(match.usable) & special) | (grid.of_rows(match.errs) & looked_at)
     narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
     ordinary = standing.table(lambda item: int(item.is_plain), absent=1).astype(np.bool_)[

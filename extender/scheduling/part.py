@@ -84,7 +84,7 @@ class Part:
         if self.fit is None or self.fitter is None:
             return self.nodes
         snapshot, kept = self.fit.snapshot, np.zeros(self.fit.snapshot.inventory.rows, np.bool_)
-        for match in self.fitter.matches_in(snapshot).of.values():
+        for match in self.fitter.matches_in(snapshot).each:
             kept |= match.matching & ~(match.usable & (snapshot.usage.codes == 0))
         places = snapshot.layout.node_of_row[kept]
         # What several nodes see may be in use for any of them.

@@ -46,8 +46,20 @@ def test_of_many_kinds_no_weight_is_another_many_times_over() -> None:
 
 def test_what_is_offered_to_each_ask_is_a_piece_of_work() -> None:
     snapshot = cluster(node("n"), published("n", device("d"), device("e"))).snapshot
-    asked = ask([claim(request(), name=name) for name in "abc"], CLASSES, ALL)
+    apart = [request(selectors=(f"device.driver != '{name}'",)) for name in "abc"]
+    asked = ask([claim(item, name=name) for item, name in zip(apart, "abc", strict=True)], CLASSES, ALL)
     work = matches_of(asked, snapshot.inventory, blank(2))
     assert len(list(work)) == 3
     again = finished(matches_of(asked, snapshot.inventory, blank(2)))
     assert [match.usable.tolist() for match in again.of.values()] == [[True, True]] * 3
+
+
+def test_asks_that_the_same_devices_suit_have_one_match() -> None:
+    snapshot = cluster(node("n"), published("n", device("a"), device("b"))).snapshot
+    names = ("first", "second", "other")
+    wanted = [request(2), request(1), request(1, selectors=("device.driver == 'x'",))]
+    asked = ask([claim(item, name=name) for item, name in zip(wanted, names, strict=True)], CLASSES, ALL)
+    matches = finished(matches_of(asked, snapshot.inventory, blank(2)))
+    first, second, other = matches.of.values()
+    assert first is second
+    assert list(matches.each) == [first, other]
