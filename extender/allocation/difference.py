@@ -31,7 +31,7 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
             slices = _together(slices, _republished(before.inventory, after.inventory))
     if rows is None or slices is None:
         return None
-    if before.inventory is after.inventory and before.nodes is after.nodes and not after.reach.spots:
+    if before.inventory is after.inventory and before.nodes is after.nodes and not after.reach.is_any:
         # Nearly always: something was taken or given back, somewhere.
         return _homes(after.layout.node_of_row[rows])
     layout = after.layout

@@ -156,8 +156,7 @@ class Naming:
         if key not in self._pools:
             self._pools[key] = _name(self._content(key))
         yield self._pools[key]
-        seen = [spot for pool, *spot in self._snapshot.reach.seen[view] if pool == key]
-        yield np.array(seen, np.int32).tobytes()
+        yield self._snapshot.reach.parts(key, view).tobytes()
 
     def _content(self, key: PoolKey) -> Iterator[bytes]:
         inventory, indices = self._snapshot.inventory, self._indices(key)

@@ -1,6 +1,6 @@
 """Which nodes see which of the pools that are not one node's own."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.columns import Column, column_of
+from extender.allocation.distinct import distinct
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import Layout
 from extender.allocation.pools import Unreadable, reaches
@@ -24,22 +25,24 @@ UNTOLD = 2
 WASTE = 2
 SPARE = 1024
 Bits = NDArray[np.int8]
+# A slice of a pool and a device of it by their places, -1 for all of it, and who sees that.
+Part = tuple[int, int, NodeSelection | None]
+# What a node sees of shared slices: which selections, by number, and UNTOLD where one cannot be read.
+View = tuple[tuple[int, int], ...]
 
 
-class Spot(NamedTuple):
-    """What is seen or not as one: a slice by its place in its pool, or a device of a slice in which each has its own.
+class Spots(NamedTuple):
+    """What of shared pools is seen or not as one, and by which selection.
 
-    device is the place in the slice, -1 for all of it.
+    parts: int32[spots, 3] for each pool: the place of a slice in it, that of a device in the slice, -1 where the slice
+    has one selection, and the number of the selection, -1 where there is none. pools: by the number of a selection,
+    those that have it. named: the numbers of those that name a node. selections: the others, numbered first.
     """
 
-    pool: PoolKey
-    place: int
-    device: int
-    selection: NodeSelection | None
-
-
-# What a node sees of shared slices: pool, place in the pool, device, and UNTOLD where its selector cannot be read.
-View = tuple[tuple[PoolKey, int, int, int], ...]
+    parts: Mapping[PoolKey, NDArray[np.int32]]
+    pools: tuple[tuple[PoolKey, ...], ...]
+    named: Mapping[NodeName, tuple[int, ...]]
+    selections: tuple[NodeSelection, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,26 +50,40 @@ class Reach:
     """Shared pools are seen in a few different ways. view: int32[nodes], 0 where a node sees none of them.
 
     seen and pools have, for each way, what is seen, and the pools that it is part of. Both are append-only, and shared
-    with the reach of other nodes over the same slices, so that ways given out stay true. sights: int8[nodes] for each
-    selection that names no node.
+    with the reach of other nodes over the same slices, so that ways given out stay true. Ways are told by selections,
+    for of devices each node may see thousands. sights: int8[nodes] for each selection that names no node.
     """
 
     view: NDArray[np.int32]
     seen: list[View]
     pools: list[tuple[PoolKey, ...]]
     ways: dict[View, int]
-    spots: tuple[Spot, ...]
+    spots: Spots
     sights: Mapping[NodeSelection, Bits]
 
-    def way(self, row: Bits) -> int:
-        """Give what a node sees, int8[spots], a number."""
-        spots = ((self.spots[index], int(row[index])) for index in np.flatnonzero(row).tolist())
-        view = tuple((spot.pool, spot.place, spot.device, bit) for spot, bit in spots)
+    @property
+    def is_any(self) -> bool:
+        """Whether there are any shared pools."""
+        return bool(self.spots.parts)
+
+    def way(self, row: Bits, name: NodeName) -> int:
+        """Give what the node *name* sees a number; row: int8[sights]."""
+        shown = np.flatnonzero(row)
+        own = ((number, 1) for number in self.spots.named.get(name, ()))
+        view = (*zip(shown.tolist(), row[shown].tolist(), strict=True), *own)
         known = self.ways.setdefault(view, len(self.seen))
         if known == len(self.seen):
             self.seen.append(view)
-            self.pools.append(tuple(dict.fromkeys(pool for pool, *_ in view)))
+            self.pools.append(tuple(sorted({pool for number, _ in view for pool in self.spots.pools[number]})))
         return known
+
+    def parts(self, pool: PoolKey, way: int) -> NDArray[np.int32]:
+        """Return what is seen of *pool*: int32[parts, 3], a slice and a device by their places, and UNTOLD or 1."""
+        parts, bits = self.spots.parts[pool], np.zeros(len(self.spots.pools) + 1, np.int32)
+        for number, bit in self.seen[way]:
+            bits[number] = bit
+        seen = bits[parts[:, 2]]
+        return np.column_stack((parts[:, :2], seen))[seen > 0]
 
 
 def reach_of(
@@ -76,19 +93,21 @@ def reach_of(
     known: Mapping[NodeSelection, Bits] | None = None,
 ) -> Reach:
     """Work out what each node of *layout* sees; *known* are sights of the same nodes."""
-    spots = tuple(_spots(inventory))
-    sighted = {spot.selection for spot in spots if spot.selection and spot.selection.node_name is None}
-    labels = Labels(layout.nodes, nodes)
-    sights = {item: known[item] if known and item in known else labels.sight(item) for item in sighted}
+    spots, labels = _spots(inventory), Labels(layout.nodes, nodes)
+    sights = {item: known[item] if known and item in known else labels.sight(item) for item in spots.selections}
     reach = Reach(np.zeros(len(layout.nodes), np.int32), [()], [()], {(): 0}, spots, sights)
-    if not spots:
+    if not reach.is_any:
         reach.view.setflags(write=False)
         return reach
-    ways: dict[bytes, int] = {}
-    for node, row in enumerate(_matrix(reach, layout)):
-        key = row.tobytes()
+    matrix = np.zeros((len(layout.nodes), len(sights)), np.int8)
+    for number, bits in enumerate(sights.values()):
+        matrix[:, number] = bits
+    ways: dict[tuple[bytes, tuple[int, ...]], int] = {}
+    for node, row in enumerate(matrix):
+        name = layout.nodes[node]
+        key = row.tobytes(), spots.named.get(name, ())
         if key not in ways:
-            ways[key] = reach.way(row)
+            ways[key] = reach.way(row, name)
         reach.view[node] = ways[key]
     reach.view.setflags(write=False)
     return reach
@@ -96,7 +115,7 @@ def reach_of(
 
 def moved(reach: Reach, layout: Layout, nodes: Mapping[NodeName, Node], changed: Iterable[int]) -> Reach:
     """Work out anew what the nodes *changed* see, indices into *layout*; return the same where that is the same."""
-    if not reach.spots:
+    if not reach.is_any:
         return reach
     view, sights = reach.view.copy(), dict(reach.sights)
     for index in changed:
@@ -106,8 +125,7 @@ def moved(reach: Reach, layout: Layout, nodes: Mapping[NodeName, Node], changed:
             if bits[index] != bit:
                 fresh = sights[selection] = bits.copy()
                 fresh[index] = bit
-        row = [_bit(spot.selection, sights, index, node.name) for spot in reach.spots]
-        view[index] = reach.way(np.array(row, np.int8))
+        view[index] = reach.way(np.array([bits[index] for bits in sights.values()], np.int8), node.name)
     if np.array_equal(view, reach.view):
         return reach
     view.setflags(write=False)
@@ -119,40 +137,45 @@ def is_wasteful(reach: Reach) -> bool:
     return len(reach.seen) > WASTE * len(reach.view) + SPARE
 
 
-def _bit(selection: NodeSelection | None, sights: Mapping[NodeSelection, Bits], index: int, name: NodeName) -> int:
-    if selection is None:
-        return 0
-    return int(selection.node_name == name) if selection.node_name is not None else int(sights[selection][index])
-
-
-def _matrix(reach: Reach, layout: Layout) -> Bits:
-    """Gather what is seen: int8[nodes, spots]."""
-    matrix = np.zeros((len(reach.spots), len(layout.nodes)), np.int8)
-    index = {name: place for place, name in enumerate(layout.nodes)}
-    for row, spot in zip(matrix, reach.spots, strict=True):
-        if spot.selection is None:
-            continue
-        if spot.selection.node_name is None:
-            row[:] = reach.sights[spot.selection]
-        elif spot.selection.node_name in index:
-            row[index[spot.selection.node_name]] = 1
-    return np.ascontiguousarray(matrix.T)
-
-
-def _spots(inventory: Inventory) -> Iterator[Spot]:
-    """Yield the parts of all slices of shared pools."""
+def _spots(inventory: Inventory) -> Spots:
+    """Gather the parts of all slices of shared pools."""
     standings = inventory.standing.dictionary.values
     is_shared = [standing is not None and standing.shared_pool is not None for standing in standings]
-    pool, start = None, 0
+    parts: dict[PoolKey, list[Part]] = {}
+    start = 0
     for index in np.flatnonzero(np.array(is_shared, np.bool_)[inventory.standing.codes]).tolist():
         item = inventory.slices[index]
-        if item.pool_key != pool:
-            pool, start = item.pool_key, index
+        if item.pool_key not in parts:
+            start = index
+        mine = parts.setdefault(item.pool_key, [])
         if item.selection is not None:
-            yield Spot(pool, index - start, -1, item.selection)
-            continue
-        for place, device in enumerate(item.devices):
-            yield Spot(pool, index - start, place, device.traits.selection)
+            mine.append((index - start, -1, item.selection))
+        else:
+            mine += [(index - start, place, device.traits.selection) for place, device in enumerate(item.devices)]
+    return _numbered(parts)
+
+
+def _numbered(parts: Mapping[PoolKey, Sequence[Part]]) -> Spots:
+    """Give each selection a number, those first that name no node."""
+    # Thousands of devices have one object as theirs: to tell by its value that it is one would take long.
+    objects = {id(item): item for mine in parts.values() for *_, item in mine if item is not None}
+    every = dict.fromkeys(objects.values())
+    others = tuple(item for item in every if item.node_name is None)
+    numbers = {item: number for number, item in enumerate(dict.fromkeys((*others, *every)))}
+    codes = {key: numbers[item] for key, item in objects.items()}
+    told = {
+        pool: np.array([(at, device, codes.get(id(item), -1)) for at, device, item in mine], np.int32).reshape(-1, 3)
+        for pool, mine in parts.items()
+    }
+    pools: list[list[PoolKey]] = [[] for _ in numbers]
+    for pool, mine in told.items():
+        for number in distinct(mine[mine[:, 2] >= 0, 2]).tolist():
+            pools[number].append(pool)
+    named: dict[NodeName, tuple[int, ...]] = {}
+    for item, number in numbers.items():
+        if item.node_name is not None:
+            named[item.node_name] = (*named.get(item.node_name, ()), number)
+    return Spots(told, tuple(map(tuple, pools)), named, others)
 
 
 class Labels:

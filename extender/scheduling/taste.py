@@ -191,7 +191,7 @@ class Taste:
     def is_exact(self, fitter: Fitter, snapshot: Snapshot, policies: Sequence[Policy]) -> bool:
         """Tell whether estimates are exact: one ask for devices, bound by nothing, on nodes with nothing else."""
         question = fitter.question
-        is_wider = snapshot.reach.spots and snapshot.reach.view.any()
+        is_wider = snapshot.reach.is_any and snapshot.reach.view.any()
         if len(question.asks) != 1 or is_wider or self.atlas.is_mixed(snapshot):
             return False
         if fitter.matches_in(snapshot).unready is not None:
@@ -266,7 +266,7 @@ class Taste:
         made = Ratings if is_known else Uncut if ask.capacity else Spared
         values = self.ratings(fitter, at, policy, made).of(snapshot, fitter.matches_in(snapshot).of[at].usable)
         # Ratings know what stands on a node; what is attached by network may do beside it.
-        if snapshot.reach.spots:
+        if snapshot.reach.is_any:
             values = np.where((snapshot.reach.view != 0) & (values == NONE), APART, values)
         # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
         if is_known:

@@ -79,7 +79,13 @@ def drawn_slice(random: Random, index: int) -> ResourceSlice:
 
 def seen(snapshot: Snapshot) -> list[Any]:
     reach = snapshot.reach
-    return [(reach.seen[way], reach.pools[way]) for way in reach.view.tolist()]
+    return [
+        (
+            tuple((key, *part) for key in reach.pools[way] for part in reach.parts(key, way).tolist()),
+            reach.pools[way],
+        )
+        for way in reach.view.tolist()
+    ]
 
 
 def sight(selection: NodeSelection | None, of: Node) -> int:
@@ -241,3 +247,15 @@ def test_selectors_that_cannot_be_read_are_one_trouble_on_whichever_devices_thes
         assert isinstance(answer, Failure)
         faults.add(answer.fault)
     assert len(faults) == 1
+
+
+def test_what_each_node_sees_is_told_by_selections_however_many_devices_these_have() -> None:
+    """Where each node sees thousands of devices, and one of them alone, to list them takes gigabytes."""
+    names = [f"n{number}" for number in range(20)]
+    common = [device(f"d{number}", selection=NodeSelection(all_nodes=True)) for number in range(100)]
+    own = [device(name, selection=NodeSelection(node_name=NodeName(name))) for name in names]
+    item = replace(published("p", *common, *own), selection=None)
+    reach = cluster(*map(node, names), item).snapshot.reach
+    assert len(reach.seen) == 1 + len(names)
+    assert sum(map(len, reach.seen)) == 2 * len(names)
+    assert len(reach.parts(item.pool_key, int(reach.view[0]))) == 101
