@@ -100,13 +100,13 @@ def _is_relevant(node: Node, item: ResourceSlice) -> bool:
     return any(device.traits.selection and reaches(device.traits.selection, node) for device in item.devices)
 
 
-def reaches(selection: NodeSelection, node: Node) -> bool:
-    """Tell whether devices with *selection* can be reached from *node*."""
+def reaches(selection: NodeSelection, node: Node, *, is_sound: bool = False) -> bool:
+    """Tell whether devices with *selection* can be reached from *node*; *is_sound*: its selector was checked before."""
     if selection.node_name is not None:
         return selection.node_name == node.name
     if selection.all_nodes or selection.selector is None:
         return selection.all_nodes
-    problem = problem_of(selection.selector)
+    problem = None if is_sound else problem_of(selection.selector)
     if problem:
         raise Unreadable(f"nodeSelector: {problem}")
     return matches(selection.selector, node.name, dict(node.labels))

@@ -18,12 +18,14 @@ from extender.model.device import NodeSelection
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName, PoolKey
 from extender.model.node import Node
-from extender.model.node_selector import NodeSelector
+from extender.model.node_selector import NodeSelector, problem_of
 
 UNTOLD = 2
 # Ways that no node sees any more are kept until they outnumber the nodes by this factor (labels come and go).
 WASTE = 2
 SPARE = 1024
+# Up to so many nodes are asked one by one: of more it is cheaper to ask those that look alike together.
+FEW = 64
 Bits = NDArray[np.int8]
 # A slice of a pool and a device of it by their places, -1 for all of it, and who sees that.
 Part = tuple[int, int, NodeSelection | None]
@@ -132,6 +134,23 @@ def moved(reach: Reach, layout: Layout, nodes: Mapping[NodeName, Node], changed:
     return replace(reach, view=view, sights=sights)
 
 
+def carried(
+    reach: Reach, before: Mapping[NodeName, Node], layout: Layout, nodes: Mapping[NodeName, Node]
+) -> dict[NodeSelection, Bits]:
+    """Take over the sights of *reach*, which is that of other nodes: those of *before*. None where most are others."""
+    place_of = {name: place for place, name in enumerate(sorted(before))}
+    origin = [place_of[name] if before.get(name) is nodes[name] else -1 for name in layout.nodes]
+    fresh = [place for place, known in enumerate(origin) if known < 0]
+    if len(fresh) > FEW or not before:
+        return {}
+    sights = {}
+    for selection, bits in reach.sights.items():
+        sights[selection] = mine = bits[origin]
+        for place in fresh:
+            mine[place] = _sees(selection, nodes[layout.nodes[place]])
+    return sights
+
+
 def is_wasteful(reach: Reach) -> bool:
     """Tell whether most ways are not those of any node now."""
     return len(reach.seen) > WASTE * len(reach.view) + SPARE
@@ -203,9 +222,11 @@ class Labels:
             named = _named(selection.selector)
             if named:
                 columns.append(column_of(name if name in named else None for name in self._names))
+            if not selection.all_nodes and problem_of(selection.selector):
+                return np.full(len(self._names), UNTOLD, np.int8)
         projection = project(columns, len(self._names))
         nodes = (self._nodes[self._names[index]] for index in projection.first.tolist())
-        return np.array([_sees(selection, node) for node in nodes], np.int8)[projection.codes]
+        return np.array([reaches(selection, node, is_sound=True) for node in nodes], np.int8)[projection.codes]
 
 
 def _named(selector: NodeSelector) -> frozenset[str]:

@@ -8,7 +8,7 @@ from extender.allocation.boards import Boards
 from extender.allocation.inventory import SliceKey, key_of
 from extender.allocation.layout import layout_of
 from extender.allocation.publication import differs, published, with_node, with_nodes, with_slice, without
-from extender.allocation.reach import reach_of
+from extender.allocation.reach import carried, reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.allocation.usage import Hold
 from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of, problem_in, relisted
@@ -192,7 +192,8 @@ class Cluster:
             self.snapshot = with_nodes(self.snapshot, nodes)
             return
         layout = layout_of(self.snapshot.inventory, nodes)
-        reach = reach_of(self.snapshot.inventory, layout, nodes)
+        sights = carried(self.snapshot.reach, self.snapshot.nodes, layout, nodes)
+        reach = reach_of(self.snapshot.inventory, layout, nodes, sights)
         free = free_of(layout, self.snapshot.usage)
         self.snapshot = replace(self.snapshot, nodes=nodes, layout=layout, reach=reach, free=free, boards=Boards())
 

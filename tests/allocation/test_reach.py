@@ -20,7 +20,7 @@ from extender.model.change import Changed, Gone, Listed
 from extender.model.device import NodeSelection, ResourceSlice
 from extender.model.names import NodeName, ObjectKey, PoolName
 from extender.model.node import Node
-from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement, problem_of
 from extender.state.cluster import Cluster
 from tests.allocation.small import (
     DRIVER,
@@ -134,9 +134,9 @@ def zoned() -> Cluster:
 def test_a_change_of_one_node_asks_the_selectors_about_that_node_only(monkeypatch: pytest.MonkeyPatch) -> None:
     built, asked = zoned(), []
 
-    def counted(selection: NodeSelection, of: Node) -> bool:
+    def counted(selection: NodeSelection, of: Node, **known: bool) -> bool:
         asked.append(of.name)
-        return reaches(selection, of)
+        return reaches(selection, of, **known)
 
     monkeypatch.setattr("extender.allocation.reach.reaches", counted)
     before = built.snapshot
@@ -145,12 +145,43 @@ def test_a_change_of_one_node_asks_the_selectors_about_that_node_only(monkeypatc
     assert changed_nodes(before, after).tolist() == [2]  # type: ignore[union-attr]  # some nodes
 
 
+def test_a_node_that_comes_is_the_only_one_that_selectors_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    built, asked = zoned(), []
+
+    def counted(selection: NodeSelection, of: Node, **known: bool) -> bool:
+        asked.append(of.name)
+        return reaches(selection, of, **known)
+
+    monkeypatch.setattr("extender.allocation.reach.reaches", counted)
+    came = built.apply(Changed(node("n25", "b")))
+    assert asked == ["n25"] * 4
+    assert seen(came) == [plainly_seen(came, came.nodes[name]) for name in came.layout.nodes]
+    left = built.apply(Gone(Node, ObjectKey("", "n1")))
+    assert asked == ["n25"] * 4
+    assert seen(left) == [plainly_seen(left, left.nodes[name]) for name in left.layout.nodes]
+
+
+def test_a_selector_is_checked_once_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that names hosts looks at each of them, and to check hundreds of names takes long."""
+    hosts, checked = [f"n{number}" for number in range(20)], list[NodeSelector]()
+
+    def counted(wanted: NodeSelector) -> str | None:
+        checked.append(wanted)
+        return problem_of(wanted)
+
+    for module in ("reach", "pools"):
+        monkeypatch.setattr(f"extender.allocation.{module}.problem_of", counted)
+    built = cluster(*(node(name, name) for name in hosts), published("p", device("d"), selector=selector(*hosts[:10])))
+    assert built.snapshot.reach.view.tolist().count(1) == 10
+    assert len(checked) == 1
+
+
 def test_a_changed_selector_is_the_only_one_that_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     built, asked = zoned(), []
 
-    def counted(selection: NodeSelection, of: Node) -> bool:
+    def counted(selection: NodeSelection, of: Node, **known: bool) -> bool:
         asked.append(selection)
-        return reaches(selection, of)
+        return reaches(selection, of, **known)
 
     monkeypatch.setattr("extender.allocation.reach.reaches", counted)
     fresh = published("pool-a", device("d"), selector=selector("b", "c"))
