@@ -83,7 +83,8 @@ class Fitter:
     @property
     def size(self) -> int:
         """About how many bytes are remembered of the question."""
-        return self._states.size + self._reasons.size + (NODE_SIZE * len(self._last.verdicts) if self._last else 0)
+        nodes = NODE_SIZE * len(self._last.verdicts) if self._last else 0
+        return self._states.size + self._reasons.size + nodes + (self._basis.size if self._basis else 0)
 
     def let_go(self, snapshot: Snapshot, before: int) -> None:
         """Let go of all but what was found out about states if nobody has asked since *before*; now is *snapshot*."""

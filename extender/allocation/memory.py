@@ -32,6 +32,8 @@ SHORTFALLS = 1 << 16
 REASON_SIZE = 300
 # What an answer takes of a node and its devices, eight of them, with what is taken of these: bytes.
 NODE_SIZE = 210
+# What each further ask takes of a device: bytes.
+MATCH_SIZE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class Basis:
     matches: Matches
     added: Column[Taints]
     shortfalls: dict[bytes, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the matches take of all asks but one, which counts with the nodes."""
+        return MATCH_SIZE * self.inventory.rows * max(0, len(self.matches.each) - 1)
 
     def holds(self, snapshot: Snapshot) -> bool:
         rules = self.rules is snapshot.rules and self.classes is snapshot.classes

@@ -29,6 +29,8 @@ MEMORY = 1 << 17
 KINDS = 1 << 17
 # What one of either takes: bytes.
 STATE_SIZE, KIND_SIZE = 170, 220
+# What a kind takes for each further ask.
+FLAGS_SIZE = 8
 AnyColumn = Column[Any]
 Rows = NDArray[Any]
 # A state in so many bytes, whatever the node sees: long enough that no two states have one name by chance.
@@ -66,7 +68,8 @@ class States:
     @property
     def size(self) -> int:
         """About how many bytes these take."""
-        return STATE_SIZE * len(self.known) + KIND_SIZE * len(self._kinds)
+        asks = len(set(self.question.alike.values()))
+        return STATE_SIZE * len(self.known) + (KIND_SIZE + FLAGS_SIZE * max(0, asks - 1)) * len(self._kinds)
 
     def remember(self, state: Hashable, found: Found) -> None:
         if len(self.known) >= MEMORY:

@@ -1,5 +1,6 @@
 """What a question remembers makes no difference to its answers, to whom it gives them, or for how long."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -9,13 +10,15 @@ from extender.allocation.causes import Shortage
 from extender.allocation.choose import choose
 from extender.allocation.features import ALL
 from extender.allocation.fit import Fitter
-from extender.allocation.memory import FAULTS, NO_REASON, Reasons, renumbered
+from extender.allocation.memory import FAULTS, MATCH_SIZE, NO_REASON, Reasons, renumbered
+from extender.allocation.node_state import FLAGS_SIZE
+from extender.allocation.question import ask
 from extender.allocation.reason import Fault, Reason, reason_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure, Nothing
 from extender.allocation.work import Work, finished
 from extender.model.change import Changed
-from extender.model.claim import DerivedAttribute
+from extender.model.claim import ClaimSpec, Constraint, DerivedAttribute, RequestSlot
 from extender.model.names import DeviceName
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
 from extender.state.questions import Questions
@@ -75,6 +78,22 @@ def test_a_device_that_could_not_be_given_if_it_were_free_is_not_said_to_be_in_u
     fitter = Fitter(question(request()))
     assert told(fitter, snapshot) == alone(fitter, snapshot)
     assert all("1 has taint sick" in reason for reason in told(fitter, snapshot))
+
+
+def test_what_many_asks_take_of_each_device_counts() -> None:
+    devices = [device(f"d{number}", {"id": number}) for number in range(64)]
+    snapshot = cluster(node("n"), published("n", *devices)).snapshot
+
+    def asking(count: int) -> Fitter:
+        wanted = [request(selectors=(f"device.driver != 'x{number}'",)) for number in range(count)]
+        slots = [RequestSlot(name=f"r{number}", exactly=item) for number, item in enumerate(wanted)]
+        constraints = (Constraint(distinct_attribute="gpu.example.com/id"),)
+        asked = replace(claim(request()), spec=ClaimSpec(requests=tuple(slots), constraints=constraints))
+        return Fitter(ask([asked], CLASSES, ALL))
+
+    few, many = asking(1), asking(24)
+    assert verdicts(few, snapshot) == verdicts(many, snapshot) == ["FITS"]
+    assert many.size - few.size >= 23 * len(devices) * (MATCH_SIZE + FLAGS_SIZE)
 
 
 @pytest.mark.parametrize("sick", ["n1", "n2"])
