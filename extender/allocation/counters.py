@@ -14,20 +14,25 @@ CLASH: Groups = frozenset(("",))
 
 @dataclass(slots=True)
 class Balance:
-    """One pool during a search: what is left of each counter, and who is active. Every step can be undone."""
+    """One pool during a search: what is left of each counter, and who is active. Every step can be undone.
+
+    *overdrawn* is how many counters are; *taken*: what was taken since the balance was copied, which is little of much.
+    """
 
     left: dict[CounterKey, int]
+    overdrawn: int = 0
     groups: dict[str, Groups] = field(default_factory=dict)
+    taken: dict[CounterKey, int] = field(default_factory=dict)
 
     def copy(self) -> "Balance":
-        return Balance(dict(self.left), dict(self.groups))
+        return Balance(dict(self.left), self.overdrawn, dict(self.groups))
 
     def admits(self, device: Device, *, grouped: bool) -> bool:
         """Tell whether *device* may become active. Nothing does that would leave its pool overdrawn anywhere."""
         drawn = draws_of(device)
         if any(self.left[key] < amount for key, amount in drawn.items()):
             return False
-        if min(self.left.values(), default=0) < 0 and any(left < drawn.get(key, 0) for key, left in self.left.items()):
+        if self.overdrawn and any(left < drawn.get(key, 0) for key, left in self.left.items()):
             return False
         return not grouped or all(
             are_compatible(self.groups.get(item.counter_set), frozenset(item.compatibility_groups))
@@ -37,8 +42,7 @@ class Balance:
     def take(self, device: Device) -> dict[str, Groups]:
         """Make *device* active; return what ``give_back`` needs."""
         before = dict(self.groups)
-        for key, amount in draws_of(device).items():
-            self.left[key] = self.left.get(key, 0) - amount
+        self._draw(device, 1)
         for item in device.traits.consumes_counters:
             groups = frozenset(item.compatibility_groups)
             self.groups[item.counter_set] = joined(self.groups.get(item.counter_set), groups)
@@ -46,14 +50,22 @@ class Balance:
 
     def give_back(self, device: Device, before: dict[str, Groups]) -> None:
         """Undo ``take``."""
-        for key, amount in draws_of(device).items():
-            self.left[key] += amount
+        self._draw(device, -1)
         self.groups = before
+
+    def _draw(self, device: Device, times: int) -> None:
+        for key, amount in draws_of(device).items():
+            before = self.left.get(key, 0)
+            after = self.left[key] = before - times * amount
+            self.overdrawn += (after < 0) - (before < 0)
+            taken = self.taken.pop(key, 0) + times * amount
+            if taken:
+                self.taken[key] = taken
 
 
 def balance_of(pool: Pool, active: Iterable[Device]) -> Balance:
     """Return the balance of *pool*, from which *active* devices draw already."""
-    balance = Balance(dict(pool.counters))
+    balance = Balance(dict(pool.counters), sum(amount < 0 for _, amount in pool.counters))
     for device in active:
         balance.take(device)
     return balance

@@ -126,7 +126,8 @@ class Foresight:
             tuple(attempt.states[claim]),
             tuple((place, *taken.items()) for place, taken in sorted(attempt.shares.items())),
             tuple(
-                (pool, *balance.left.values(), *balance.groups.items()) for pool, balance in attempt.balances.items()
+                (pool, *sorted(balance.taken.items()), *balance.groups.items())
+                for pool, balance in attempt.balances.items()
             ),
         )
 
