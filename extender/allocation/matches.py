@@ -16,13 +16,15 @@ from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
 from extender.allocation.projection import project
 from extender.allocation.question import Ask, At, Question
-from extender.allocation.work import Work
+from extender.allocation.work import Toll, Work
 from extender.model.device import Traits
 from extender.model.frozen import dataclass
 from extender.model.taint import blocking
 
 # Digits of base 65 that a positive int64 surely has: a node that is counted has at most 64 devices of one kind.
 DIGITS = 10
+# Kinds of devices whose capacities are looked at in one piece of work: each of thousands of disks may have its own.
+MEASURED = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def matches_of(question: Question, inventory: Inventory, added: Column[Taints]) 
         if known is not None:
             matches[at] = known
             continue
-        match = _match(ask, question, inventory, added)
+        match = yield from _match(ask, question, inventory, added)
         matches[at] = replace(match, is_special=bool((match.usable & special).any()))
         yield
     unready = _by_traits(inventory, lambda traits: bool(traits.binding_conditions))
@@ -107,12 +109,12 @@ def _capacities(inventory: Inventory) -> list[Column[Any]]:
     return [inventory.columns[path] for path in sorted(inventory.columns) if path[0] == "capacity"]
 
 
-def _match(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Match:
+def _match(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Match]:
     features = question.features
     matching, errs = _tested(ask, inventory)
     usable = matching & ~_by_traits(inventory, lambda traits: bool(traits.unknown_fields))
     if features.consumable_capacity:
-        enough, unusable = _with_capacity(ask, inventory, fractional=features.fractional_capacity_range)
+        enough, unusable = yield from _with_capacity(ask, inventory, fractional=features.fractional_capacity_range)
         usable, errs = usable & enough, errs | (matching & unusable)
     if not features.binding:
         bindable = ~_by_traits(inventory, lambda traits: bool(traits.binding_conditions))
@@ -154,11 +156,13 @@ def _taints(inventory: Inventory, row: int) -> Taints:
     return traits.taints if traits else ()
 
 
-def _with_capacity(ask: Ask, inventory: Inventory, *, fractional: bool) -> tuple[Flags, Flags]:
+def _with_capacity(ask: Ask, inventory: Inventory, *, fractional: bool) -> Work[tuple[Flags, Flags]]:
     """Tell which devices have what is asked of their capacities, and of which that cannot be told."""
     projection = project(_capacities(inventory), inventory.rows)
-    asked = dict(ask.capacity)
-    told = [gives(asked, inventory.device(row).capacity, fractional=fractional) for row in projection.first.tolist()]
+    asked, toll, told = dict(ask.capacity), Toll(MEASURED), list[bool | None]()
+    for row in projection.first.tolist():
+        told.append(gives(asked, inventory.device(row).capacity, fractional=fractional))
+        yield from toll.paid(1)
     enough = np.array([has is True for has in told], np.bool_)
     unusable = np.array([has is None for has in told], np.bool_)
     return enough[projection.codes], unusable[projection.codes]

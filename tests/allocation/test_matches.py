@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from extender.allocation.columns import blank
 from extender.allocation.features import ALL
 from extender.allocation.layout import BITS
-from extender.allocation.matches import DIGITS, matches_of, spread
+from extender.allocation.matches import DIGITS, MEASURED, matches_of, spread
 from extender.allocation.question import ask
 from extender.allocation.work import finished
 from tests.allocation.small import CLASSES, claim, cluster, device, node, published, request
@@ -52,6 +52,13 @@ def test_what_is_offered_to_each_ask_is_a_piece_of_work() -> None:
     assert len(list(work)) == 3
     again = finished(matches_of(asked, snapshot.inventory, blank(2)))
     assert [match.usable.tolist() for match in again.of.values()] == [[True, True]] * 3
+
+
+def test_what_thousands_of_disks_have_is_measured_in_pieces() -> None:
+    disks = [device(f"d{number}", capacity={"size": str(number + 1)}) for number in range(3 * MEASURED)]
+    snapshot = cluster(node("n"), published("n", *disks)).snapshot
+    asked = ask([claim(request(capacity={"size": "9"}))], CLASSES, ALL)
+    assert len(list(matches_of(asked, snapshot.inventory, blank(len(disks))))) == 3 + 1
 
 
 def test_asks_that_the_same_devices_suit_have_one_match() -> None:
