@@ -1,6 +1,6 @@
 """Everything about a question and a node that a search looks up and never changes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -8,9 +8,10 @@ from extender.allocation.board import Board
 from extender.allocation.cel import Verdict
 from extender.allocation.counters import Balance, balance_of
 from extender.allocation.eligibility import Eligible, Judge, Met, eligible, size_of
+from extender.allocation.features import Features
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.pools import Pool
-from extender.allocation.question import RESULTS, Ask, At, Question, Rule, Slot
+from extender.allocation.question import RESULTS, Ask, At, ClaimQuestion, Question, Rule, Slot
 from extender.allocation.usage import Usage
 from extender.allocation.values import Values
 from extender.allocation.work import Toll, Work
@@ -118,7 +119,7 @@ def examining(
     Piece by piece: a claim may have hundreds of asks.
     """
     found = yield from _eligible(question, board, usages, judge)
-    values = tuple(tuple(Values(rule, board, question.features) for rule in part.rules) for part in question.claims)
+    values = tuple(tuple(_values(part, board, question.features)) for part in question.claims)
     for at, ask in question.asks.items():
         for rule in question.covered[at] if ask.derivations else ():
             yield from values[at.claim][rule].deriving(ask, places_of(found[at].free))
@@ -135,6 +136,15 @@ def examining(
         shareable=board.shareable if question.features.consumable_capacity else 0,
         shared=mask_of(place for place, usage in enumerate(usages) if usage.shares > 0 or usage.consumed),
     )
+
+
+def _values(part: ClaimQuestion, board: Board, features: Features) -> Iterator[Values]:
+    """Yield the values of each rule: what is published under one name is looked up, and kept, once."""
+    derived = {item.name for slot in part.slots for ask in slot.asks for item in ask.derivations}
+    known: dict[str, Values] = {}
+    for rule in part.rules:
+        fresh = Values(rule, board, features)
+        yield fresh if rule.attribute in derived else replace(known.setdefault(rule.attribute, fresh), rule=rule)
 
 
 def _eligible(question: Question, board: Board, usages: tuple[Usage, ...], judge: Judge) -> Work[dict[At, Eligible]]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from extender.allocation.attempt import Attempt
+from extender.allocation.board import Candidate
 from extender.allocation.counters import Balance
 from extender.allocation.disagreement import _want
 from extender.allocation.eligibility import eligible
@@ -15,9 +16,10 @@ from extender.allocation.fit import Fitter
 from extender.allocation.question import Question, ask
 from extender.allocation.reason import LOOKED_AT
 from extender.allocation.situation import EXAMINED
+from extender.allocation.values import _published
 from extender.allocation.work import Toll
 from extender.model.claim import ClaimSpec, Constraint, RequestSlot, ResourceClaim
-from extender.model.device import Counter, CounterConsumption, CounterSet
+from extender.model.device import Attribute, Counter, CounterConsumption, CounterSet
 from extender.model.names import ObjectKey, Uid
 from extender.model.quantity import parse_quantity
 from extender.state.cluster import Cluster
@@ -132,6 +134,21 @@ def test_no_piece_looks_at_more_than_one_slot_for_what_a_rule_compares(done: dic
     assert max(compared) == 1
     assert sum(compared) == SLOTS + 1
     assert "with one value of gpu.example.com/id" in str(fitter.fit(built.snapshot).reason(0))
+
+
+def test_rules_about_one_attribute_look_it_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim may have 32 of them, and what they keep takes room by the square of the devices."""
+    looked = list[str]()
+
+    def counted(name: str, candidate: Candidate) -> Attribute | None:
+        looked.append(name)
+        return _published(name, candidate)
+
+    monkeypatch.setattr("extender.allocation.values._published", counted)
+    rules = [Constraint(match_attribute="gpu.example.com/id", requests=(f"r{slot}", "last")) for slot in range(SLOTS)]
+    fit = Fitter(asking(*rules, apart=False, last="true")).fit(partitioned().snapshot)
+    assert "with one value of gpu.example.com/id" in str(fit.reason(0))
+    assert 0 < len(looked) <= DEVICES
 
 
 def test_a_toll_is_paid_for_all_that_was_done_and_not_before() -> None:
