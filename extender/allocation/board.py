@@ -74,7 +74,8 @@ def _candidates(item: ResourceSlice, pool: int, tainting: Tainting | None, share
     # A candidate keeps its slice, so that the identity stays that slice's; of one without devices nothing is kept.
     made = None if is_local(item) else shared.get((id(item), pool))
     if made is None:
-        made = tuple(_candidate(item, device, pool, tainting) for device in item.devices)
+        near = tainting.about(item.pool_key) if tainting else None
+        made = tuple(_candidate(item, device, pool, near) for device in item.devices)
         if made and not is_local(item):
             shared[id(item), pool] = made
     return made

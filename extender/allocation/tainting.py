@@ -1,6 +1,7 @@
 """Which devices an administrator's taint rules concern."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from extender.allocation.cel import Budget, CompileError, Program, Verdict, compile_selector
@@ -8,7 +9,7 @@ from extender.allocation.sight import sight_of
 from extender.model.claim import DeviceClass
 from extender.model.device import Device
 from extender.model.frozen import dataclass
-from extender.model.names import ClassName, DeviceKey, DriverName
+from extender.model.names import ClassName, DeviceKey, DriverName, PoolKey
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, selects
 
 
@@ -23,11 +24,19 @@ class Tainting:
         """Return what the rules add to the taints that the driver published."""
         return tuple(rule.taint for rule in self.rules if self._concerns(rule, key, device))
 
+    def about(self, pool: PoolKey) -> "Tainting":
+        """Leave out the rules that are about none of the devices of *pool*: of thousands most are about one."""
+        return replace(self, rules=tuple(rule for rule in self.rules if _may_concern(rule.selector, pool)))
+
     def _concerns(self, rule: DeviceTaintRule, key: DeviceKey, device: Device) -> bool:
         if rule.selector is None or not selects(rule.selector, key):
             return False
         texts = texts_of(rule.selector, self.classes or {})
         return texts is not None and all(may_match(text, key.driver, device) for text in texts)
+
+
+def _may_concern(selector: TaintSelector | None, pool: PoolKey) -> bool:
+    return selector is not None and selector.driver in (None, pool.driver) and selector.pool in (None, pool.pool)
 
 
 def texts_of(selector: TaintSelector, classes: Mapping[ClassName, DeviceClass]) -> tuple[str | None, ...] | None:

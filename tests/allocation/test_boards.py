@@ -12,8 +12,8 @@ from extender.allocation.site import site_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.tainting import Tainting
 from extender.model.change import Changed
-from extender.model.names import DeviceName
-from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
+from extender.model.names import DeviceKey, DeviceName, PoolName
+from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, selects
 from tests.allocation.small import cluster, device, node, published, selector
 
 NODES = tuple(f"n{number}" for number in range(6))
@@ -42,6 +42,27 @@ def test_a_board_is_the_same_whatever_it_has_in_common_with_others() -> None:
         board = site_of(snapshot, index, ALL).board
         slices = tuple(item for pool in board.pools for item in pool.here)
         assert board == board_of(snapshot.nodes[name], slices, Tainting((), {}), ALL)
+
+
+def test_rules_about_other_pools_are_passed_over_for_all_devices_of_a_slice_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taint, asked = Taint(key="sick", effect="NoSchedule"), list[DeviceKey]()
+    rules = [
+        DeviceTaintRule(name=f"r{number}", selector=TaintSelector(pool=PoolName(f"n{number}")), taint=taint)
+        for number in range(50)
+    ]
+    devices = [device(f"d{number}") for number in range(10)]
+    snapshot = cluster(node("n7"), published("n7", *devices), *rules).snapshot
+
+    def counted(rule: TaintSelector, key: DeviceKey) -> bool:
+        asked.append(key)
+        return selects(rule, key)
+
+    monkeypatch.setattr("extender.allocation.tainting.selects", counted)
+    board = site_of(snapshot, 0, ALL).board
+    assert [candidate.taints for candidate in board.candidates] == [(taint,)] * len(devices)
+    assert len(asked) == len(devices)
 
 
 def test_what_a_rule_taints_is_laid_out_anew() -> None:
