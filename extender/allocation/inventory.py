@@ -17,10 +17,13 @@ from extender.allocation.columns import Column, Dictionary, blank, column_of
 from extender.allocation.standing import Standing, standings
 from extender.model.device import Device, ResourceSlice, Traits
 from extender.model.frozen import dataclass
-from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, PoolName
+from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, PoolKey, PoolName
 
 # Devices of which it is remembered where they are: those that are promised, written and shown meanwhile.
 FOUND: Final = 4096
+# Of a pool of so many slices it is remembered where all are, once more than so many of them were looked for.
+LARGE: Final = 8
+MANY: Final = 16
 
 
 class SliceKey(NamedTuple):
@@ -45,6 +48,8 @@ class Inventory:
     standing: Column[Standing]
     columns: Columns
     _found: dict[DeviceKey, tuple[int, ...]] = field(default_factory=dict)
+    _asked: dict[PoolKey, int] = field(default_factory=dict)
+    _named: dict[PoolKey, dict[DeviceName, tuple[int, ...]]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -98,12 +103,26 @@ class Inventory:
         return known
 
     def _rows_of(self, device: DeviceKey) -> tuple[int, ...]:
+        indices, key = self.pool(device.driver, device.pool), device.pool_key
+        if len(indices) >= LARGE and key not in self._named:
+            self._asked[key] = self._asked.get(key, 0) + 1
+            if self._asked[key] > MANY:
+                self._named[key] = self._all_named(indices)
+        if key in self._named:
+            return self._named[key].get(device.device, ())
         return tuple(
             int(self.starts[index]) + position
-            for index in self.pool(device.driver, device.pool)
+            for index in indices
             for position, published in enumerate(self.slices[index].devices)
             if published.name == device.device
         )
+
+    def _all_named(self, indices: Iterable[int]) -> dict[DeviceName, tuple[int, ...]]:
+        rows: dict[DeviceName, tuple[int, ...]] = {}
+        for index in indices:
+            for row, published in enumerate(self.slices[index].devices, int(self.starts[index])):
+                rows[published.name] = (*rows.get(published.name, ()), row)
+        return rows
 
     def rows_by_name(self, driver: DriverName, pool: PoolName) -> dict[DeviceName, int]:
         """Return the rows of a pool's devices, the first of each name."""
