@@ -1,5 +1,6 @@
 """The chips of a board: which devices are cut out of the same counters, and what is left of each."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -18,6 +19,8 @@ PROFILES: Final = ("profile", "partitionProfile")
 # The profile of a device that has none and takes all that its chip has.
 WHOLE: Final = "whole devices"
 DIGITS: Final = "0123456789"
+# What a pool has of each counter, by counter set.
+Declared = dict[str, dict[CounterKey, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Chip:
 
 def chips_of(board: Board) -> tuple[Chip, ...]:
     """Find the chips of *board*, in the order of their first devices."""
-    return tuple(_chip(board, pool, sets, places) for pool, sets, places in _joined(board))
+    declared = [_by_set(pool.counters) for pool in board.pools]
+    return tuple(_chip(board, declared[pool], pool, sets, places) for pool, sets, places in _joined(board))
 
 
 def rest_of(chip: Chip, situation: Situation, balance: Balance) -> Rest:
@@ -69,31 +73,45 @@ def draws(situation: Situation, place: int, active: Iterable[int] = ()) -> bool:
 
 def _joined(board: Board) -> Iterator[tuple[int, frozenset[str], list[int]]]:
     """Join counter sets from which one device draws together."""
-    found: list[tuple[int, frozenset[str], list[int]]] = []
+    found: dict[int, tuple[set[str], list[int]]] = {}
+    number_of: dict[tuple[int, str], int] = {}
     for place, candidate in enumerate(board.candidates):
-        names = frozenset(item.counter_set for item in candidate.device.traits.consumes_counters)
+        names = {item.counter_set for item in candidate.device.traits.consumes_counters}
         if not names:
             continue
-        touched = [one for one in found if one[0] == candidate.pool and one[1] & names]
-        places = [*(other for one in touched for other in one[2]), place]
-        found = [one for one in found if one not in touched]
-        found.append((candidate.pool, names.union(*(one[1] for one in touched)), places))
-    yield from sorted(found, key=lambda one: min(one[2]))
+        first, *others = sorted({number_of.get((candidate.pool, name), place) for name in names})
+        sets, places = found.setdefault(first, (set(), []))
+        places.append(place)
+        for other in others:
+            joined, members = found.pop(other, (set(), []))
+            names |= joined
+            places += members
+        sets |= names
+        number_of.update(dict.fromkeys(((candidate.pool, name) for name in names), first))
+    for sets, places in found.values():
+        yield board.candidates[places[0]].pool, frozenset(sets), places
 
 
-def _chip(board: Board, pool: int, names: frozenset[str], places: list[int]) -> Chip:
+def _by_set(counters: Iterable[tuple[CounterKey, int]]) -> Declared:
+    found: Declared = {}
+    for key, amount in counters:
+        found.setdefault(key[0], {})[key] = amount
+    return found
+
+
+def _chip(board: Board, known: Declared, pool: int, names: frozenset[str], places: list[int]) -> Chip:
     sets = tuple(sorted(names))
-    declared = {key: amount for key, amount in board.pools[pool].counters if key[0] in names}
+    declared = {key: amount for name in sets for key, amount in known.get(name, {}).items()}
     counters = tuple(sorted(declared))
     whole = tuple(declared[key] for key in counters)
     made = {place: _cut(board.candidates[place], sets, counters, whole) for place in places}
     listed = sorted(set(made.values()), key=_rank)
     numbers = {cut: index for index, cut in enumerate(listed)}
     cuts = {place: numbers[cut] for place, cut in sorted(made.items())}
-    counts = list(cuts.values())
+    copies = Counter(cuts.values())
     pattern = Pattern(
         whole,
-        tuple(cut._replace(copies=counts.count(index)) for index, cut in enumerate(listed)),
+        tuple(cut._replace(copies=copies[index]) for index, cut in enumerate(listed)),
         len(sets),
     )
     wholes = [place for place, cut in made.items() if cut.draws == whole]

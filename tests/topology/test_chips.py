@@ -1,4 +1,6 @@
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from extender.allocation.board import Board, board_of
 from extender.allocation.features import ALL
@@ -39,6 +41,32 @@ def test_a_device_that_draws_from_two_sets_makes_them_one_chip() -> None:
     chips = chips_of(board(one, alone, both, device("plain"), **sets))
     assert [chip.sets for chip in chips] == [("a", "b"), ("c",)]
     assert chips[0].name == "a, b"
+
+
+def test_sets_that_are_joined_one_after_the_other_are_one_chip() -> None:
+    joining = [device(name, consumes_counters=tuple(draws(one, slots=1) for one in name)) for name in ("ab", "cd", "e")]
+    last = device("z", consumes_counters=(draws("b", slots=1), draws("d", slots=1)))
+    chips = chips_of(board(*joining, last, **{name: {"slots": 9} for name in "abcde"}))
+    assert [(chip.sets, tuple(chip.cuts)) for chip in chips] == [(("a", "b", "c", "d"), (0, 1, 3)), (("e",), (2,))]
+
+
+def test_to_find_chips_takes_no_look_at_each_for_each_device() -> None:
+    """Hundreds of slices of one pool have thousands of chips: by their square that took seconds."""
+    names = [f"set-{number}" for number in range(300)]
+    parts = [device(f"{name}-{half}", consumes_counters=(draws(name, slots=1),)) for name in names for half in "ab"]
+    laid, looked = board(*parts, **{name: {"slots": 2} for name in names}), list[int]()
+
+    class Counted(tuple[Any, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[Any]:
+            looked.append(len(self))
+            return super().__iter__()
+
+    (pool,) = laid.pools
+    chips = chips_of(replace(laid, pools=(replace(pool, counters=Counted(pool.counters)),)))
+    assert [len(chip.cuts) for chip in chips] == [2] * len(names)
+    assert looked == [len(names)]
 
 
 def test_without_profiles_devices_that_differ_in_the_number_of_a_slice_are_alike() -> None:
