@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from extender.topology.provenance import NOTHING, Source
 
+Pairs = NDArray[np.bool_]
+
 
 @dataclass(slots=True)
 class Sheet:
@@ -22,11 +24,18 @@ class Sheet:
 
     def put(self, pair: tuple[int, int], weight: float, source: Source, links: int = 0) -> None:
         """Set the weight between two devices, both ways."""
-        if source not in self.sources:
-            self.sources.append(source)
-        origin = self.sources.index(source)
+        origin = self._number(source)
         for place in (pair, pair[::-1]):
             self.weights[place], self.links[place], self.origin[place] = weight, links, origin
+
+    def fill(self, pairs: Pairs, weight: float, source: Source) -> None:
+        """Set the weight between many, which have no links yet; *pairs* has both ways: bool[devices, devices]."""
+        self.weights[pairs], self.origin[pairs] = weight, self._number(source)
+
+    def _number(self, source: Source) -> int:
+        if source not in self.sources:
+            self.sources.append(source)
+        return self.sources.index(source)
 
 
 def blank(devices: int) -> Sheet:
