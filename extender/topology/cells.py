@@ -9,7 +9,7 @@ from typing import Any
 
 from extender.allocation.masks import mask_of, places_of
 from extender.model.frozen import dataclass
-from extender.topology.shape import Shape
+from extender.topology.shape import Matrix, Shape
 
 # A count, a weight, and the same of every part.
 Signature = tuple[int, int, tuple[Any, ...]]
@@ -32,7 +32,7 @@ class Cell:
 @lru_cache(maxsize=256)
 def whole(shape: Shape) -> Cell:
     """Return the cell of all devices of a shape."""
-    return _cell(shape if shape.is_tree else _closed(shape), shape.full)
+    return _cell(shape.tree, shape.full)
 
 
 def cells(cell: Cell) -> Iterator[Cell]:
@@ -42,31 +42,15 @@ def cells(cell: Cell) -> Iterator[Cell]:
         yield from cells(part)
 
 
-def _closed(shape: Shape) -> Shape:
-    """Return the least tree whose weights are nowhere less: devices join one by one, the closest first."""
-    weights, joined = [[0] * shape.size for _ in range(shape.size)], [0]
-    reached = {place: (shape.weights[0][place], 0) for place in range(1, shape.size)}
-    while reached:
-        place = max(reached, key=lambda other: reached[other][0])
-        weight, through = reached.pop(place)
-        for other in joined:
-            far = weight if other == through else min(weight, weights[through][other])
-            weights[place][other] = weights[other][place] = far
-        joined.append(place)
-        for other, known in reached.items():
-            reached[other] = max(known, (shape.weights[place][other], place))
-    return Shape(tuple(map(tuple, weights)))
-
-
-def _cell(shape: Shape, mask: int) -> Cell:
+def _cell(weights: Matrix, mask: int) -> Cell:
     """Split *mask* where its devices are furthest apart."""
     places = places_of(mask)
-    far = min((shape.weights[one][other] for one in places for other in places if one != other), default=0)
+    far = min((weights[one][other] for one in places for other in places if one != other), default=0)
     parts = []
     left = mask
     while left:
         first = places_of(left)[0]
-        near = mask_of(place for place in places_of(left) if place == first or shape.weights[first][place] > far)
+        near = mask_of(place for place in places_of(left) if place == first or weights[first][place] > far)
         parts.append(near)
         left &= ~near
-    return Cell(mask, far, tuple(_cell(shape, part) for part in parts) if len(parts) < len(places) else ())
+    return Cell(mask, far, tuple(_cell(weights, part) for part in parts) if len(parts) < len(places) else ())

@@ -22,6 +22,14 @@ class Shape:
     links: Matrix = ()
     link: int = 0
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Shapes are keys of much that is asked for again and again, and of hundreds of devices large ones.
+        return hash((self.weights, self.links, self.link))
+
     @property
     def size(self) -> int:
         return len(self.weights)
@@ -36,9 +44,26 @@ class Shape:
         """Whether only levels matter: no pair is further apart than each of the two is from any third."""
         if self.size < 2 or any(map(any, self.links)):
             return self.size < 2
-        weights = np.array(self.weights)
-        np.fill_diagonal(weights, weights.max(initial=0))
-        return all(bool((weights >= np.minimum.outer(row, row)).all()) for row in weights)
+        return self.tree == self.weights
+
+    @cached_property
+    def tree(self) -> Matrix:
+        """The weights of the least tree in which no pair is further apart: as on the best way between the two."""
+        if not self.size:
+            return ()
+        weights = np.array(self.weights, np.int64)
+        found, joined = np.zeros_like(weights), np.arange(self.size) == 0
+        # Devices join one by one, the closest first: how close each is to any that has, and to which.
+        near, through = weights[0], np.zeros(self.size, np.int64)
+        for _ in range(self.size - 1):
+            place = int(np.where(joined, -1, near).argmax())
+            row = np.where(joined, np.minimum(near[place], found[through[place]]), 0)
+            row[through[place]] = near[place]
+            found[place], found[:, place] = row, row
+            joined[place] = True
+            closer = weights[place] > near
+            near, through = np.where(closer, weights[place], near), np.where(closer, place, through)
+        return _rows(found)
 
 
 def shape_of(weights: NDArray[np.float64], links: NDArray[np.int64], link: float | None) -> Shape:
