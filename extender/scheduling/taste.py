@@ -44,8 +44,8 @@ RATINGS: Final = 64
 ASKS: Final = 256
 FOUND: Final = 1 << 15
 ADVISED: Final = 1 << 14
-# Of what ratings are: how they are made, of which ask, by which policy and mix.
-Rated = tuple[type[Ratings], At, Policy, Mix]
+# Of what ratings are: how they are made, of which ask and those like it, of how many, by which policy and mix.
+Rated = tuple[type[Ratings], At, int, Policy, Mix]
 
 
 class Forbidden(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
@@ -237,7 +237,7 @@ class Taste:
         known = self._ratings.get(fitter.span)
         if known is None:
             known = self._ratings[fitter.span] = Memo(RATINGS)
-        key = made, at, policy, self._mix(ask.class_name)
+        key = made, fitter.question.alike[at], ask.count, policy, self._mix(ask.class_name)
         ratings = known.get(key)
         if ratings is None:
             ranker_of = partial(self.memory.rankers.of, policy=policy, mix=key[-1])

@@ -4,6 +4,7 @@ import gc
 import json
 from dataclasses import replace
 from itertools import count
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -27,6 +28,7 @@ from extender.state.belief import Belief
 from extender.state.questions import AGE, PAUSE
 from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
+from extender.topology.ratings import Ratings
 from tests.scheduling.cast import gpus, held, names, node, pod, surveyed
 from tests.scheduling.machines import NUMA, NVIDIA, fleet, planner_with_taste, sample, wanted
 from tests.scheduling.mixed import asks, cluster, published, some, with_uuids
@@ -320,6 +322,20 @@ def test_a_question_that_nobody_asks_keeps_no_slices_that_are_replaced_for_its_r
     passage.cache_clear()
     gc.collect()
     assert seen() is None
+
+
+def test_requests_that_ask_alike_are_rated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim may have hundreds of asks, and each rating looks at all nodes."""
+    belief, made, init = cluster(*(published(name, NVIDIA, 8) for name in "ab"), nodes="ab"), [], Ratings.__init__
+
+    def counted(ratings: Ratings, *arguments: Any) -> None:
+        made.append(ratings)
+        init(ratings, *arguments)
+
+    monkeypatch.setattr(Ratings, "__init__", counted)
+    requests = [some(2, name=name) for name in ("x", "y", "z")]
+    assert isinstance(planned(belief, planner_with_taste(belief), asks("c", *requests, some(1, name="one"))), Offer)
+    assert len(made) == 2
 
 
 def test_a_node_that_says_something_else_of_its_links_is_rated_again() -> None:
