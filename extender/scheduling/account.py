@@ -1,6 +1,6 @@
 """Decisions put into records, and records into words for people."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
@@ -163,14 +163,19 @@ def shortened(text: str) -> str:
     return written[: NOTE_BYTES - len(ELLIPSIS.encode())].decode(errors="ignore") + ELLIPSIS
 
 
-def _of_success(decision: Decision) -> str:
-    is_one = len({item.claim for item in decision.given}) == 1
+def in_few_words(given: Sequence[Given]) -> str:
+    """Tell which request has which device, of which claim where there are several; of many devices the first."""
+    is_one = len({item.claim for item in given}) == 1
     named = [
         f"{item.request}={'/'.join(item.device)}" + ("" if is_one else f" (claim {item.claim})")
-        for item in decision.given
+        for item in given[:MOST_DEVICES]
     ]
-    more = len(named) - MOST_DEVICES
-    devices = ", ".join([*named[:MOST_DEVICES], *([f"and {more} more"] if more > 0 else [])])
+    more = len(given) - MOST_DEVICES
+    return ", ".join([*named, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _of_success(decision: Decision) -> str:
+    devices = in_few_words(decision.given)
     parts = [f"node {decision.node}: {devices or 'no new devices'}"]
     mine = next((item for item in decision.best if item.node == decision.node), None)
     if mine:

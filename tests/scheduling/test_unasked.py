@@ -10,7 +10,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.unasked import UNKNOWN, unasked
-from tests.scheduling.cast import belief_of, claim, pod
+from tests.scheduling.cast import belief_of, claim, device, held, pod
 
 POD = pod("p", "a")
 
@@ -37,3 +37,11 @@ def test_of_a_pod_that_is_bound_its_node_is_told() -> None:
     bound = Footprint(key=ObjectKey("ns", "p"), uid=Uid("u"), node=NodeName("n1"), amounts=(("pods", 1),))
     belief.apply(Changed(bound))
     assert unasked(bound.key, belief) == "it is on node n1"
+
+
+def test_of_a_pod_that_was_bound_before_we_came_its_devices_are_told() -> None:
+    had, others = held(claim("a"), device("n1", 0), device("n1", 1), by=POD), held(claim("b"), device("n1", 2))
+    belief = belief_of(had, others)
+    amounts = (("pods", 1),)
+    belief.apply(Changed(Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=amounts, claims="a b gone")))
+    assert unasked(POD.key, belief) == "it is on node n1 with gpu=gpu.example.com/n1/d0, gpu=gpu.example.com/n1/d1"
