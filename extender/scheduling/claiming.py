@@ -186,9 +186,11 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
     One that is reserved for *pod* is touched: what an earlier attempt sent to take it back may not be shown yet, or not
     have landed yet.
     """
+    unheard = 0
     for _ in range(SHARED_ATTEMPTS):
         is_had = is_reserved_for(claim, pod)
         outcome = yield from patiently(TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod)))
+        unheard += isinstance(outcome, Unknown)
         match outcome:
             case Done(ResourceClaim() as fresh) if is_had and not _is_usable_by(fresh, pod, claim):
                 return NotHad(f"claim {claim.key.name} was taken from the pod")
@@ -202,6 +204,9 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
         if is_refused(outcome, Refusal.IN_VAIN) and is_reserved_for(again, pod):
             # Where nothing can be touched there is no more to be known: without this, its pod would never be bound.
             return Written(again, is_ours=False, is_had=True)
+        if unheard == ATTEMPTS:
+            # Each may have taken as long as we wait for an answer, and a touch is sent after any deadline.
+            break
         claim = again
     return NotHad(vain(f"claim {claim.key.name}", outcome))
 

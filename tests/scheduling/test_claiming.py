@@ -10,7 +10,7 @@ from extender.allocation.usage import WHOLE, Hold
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
-from extender.scheduling.claiming import ATTEMPTS, NotHad, Written, allocate, release, reserve
+from extender.scheduling.claiming import ATTEMPTS, SHARED_ATTEMPTS, NotHad, Written, allocate, release, reserve
 from extender.scheduling.steps import Done, Later, Outcome, Pause, Refusal, Refused, Step, Unknown
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Phase, Promise
@@ -102,6 +102,15 @@ def test_what_is_taken_from_a_pod_that_had_it_is_not_had(sent: Outcome | None, c
 
 def test_what_cannot_be_touched_is_had_as_it_is() -> None:
     assert ended(reserve(HAD, POD), Refused(Refusal.IN_VAIN), Done(HAD)) == Written(HAD, is_ours=False, is_had=True)
+
+
+@pytest.mark.parametrize("item", [HAD, held(CLAIM, device("n1", 0), by=pod("q"))], ids=["touched", "reserved"])
+def test_who_hears_nothing_tries_less_often_than_who_comes_after_others(item: ResourceClaim) -> None:
+    # An answer is waited for as long each time, and a touch is sent after the deadline of its bind, too.
+    unheard: tuple[Outcome, ...] = (Unknown("no answer"), Done(item)) * ATTEMPTS
+    assert ended(reserve(item, POD), *unheard) == NotHad("claim a: no answer")
+    changed: tuple[Outcome, ...] = (CONFLICT, Done(item)) * (SHARED_ATTEMPTS - ATTEMPTS)
+    assert ended(reserve(item, POD), *changed, *unheard) == NotHad("claim a: no answer")
 
 
 @pytest.mark.parametrize(
