@@ -1,6 +1,6 @@
 """The cluster as the API server tells it. One writer applies changes; readers keep the snapshots that they have."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -90,8 +90,7 @@ class Cluster:
             case ResourceSlice():
                 self._put_slice(noun)
             case ResourceClaim():
-                self.claims.put(noun)
-                self._retake(self._occupancy.put(noun))
+                self._put_claims((noun,), NOTHING)
             case Node():
                 self._put_node(noun)
             case DeviceClass():
@@ -152,10 +151,17 @@ class Cluster:
         for key in gone:
             self.claims.drop(key)
         touched = NOTHING.union(*map(self._occupancy.drop, gone))
-        fresh = [item for item in news if isinstance(item, ResourceClaim)]
-        for claim in fresh:
+        self._put_claims([item for item in news if isinstance(item, ResourceClaim)], touched)
+
+    def _put_claims(self, claims: Sequence[ResourceClaim], touched: Touched) -> None:
+        before = map(self.claims.get, [claim.key for claim in claims])
+        is_read_again = any(old and old.problem and not new.problem for old, new in zip(before, claims, strict=True))
+        for claim in claims:
             self.claims.put(claim)
-        self._retake(touched.union(*map(self._occupancy.put, fresh)))
+        self._retake(touched.union(*map(self._occupancy.put, claims)))
+        if is_read_again:
+            # Whoever waits for it has news, though nothing is taken otherwise.
+            self.snapshot = replace(self.snapshot)
 
     def _put_node(self, node: Node) -> None:
         nodes = self.snapshot.nodes

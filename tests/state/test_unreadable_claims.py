@@ -20,11 +20,13 @@ from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
 from extender.scheduling.drift import LEFT, findings
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
+from extender.scheduling.planner import Rejection
 from extender.scheduling.remedy import unusable
 from extender.scheduling.vocabulary import Word
+from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
-from tests.scheduling.cast import DRIVER, GPU_CLASS, OURS, claim, consumer, device, gpus, node, pod
+from tests.scheduling.cast import DRIVER, GPU_CLASS, OURS, claim, consumer, device, gpus, names, node, planner_of, pod
 
 Json = dict[str, Any]
 ME, KEY, POD = writer_of((OURS,)), claim("c").key, pod("p", "c")
@@ -125,6 +127,20 @@ def test_it_is_among_the_problems_as_long_as_it_cannot_be_read() -> None:
     assert told(belief) == [("ResourceClaim", KEY, FIELD)]
     belief.apply(Changed(read(raw(spec={}))))
     assert told(belief) == []
+
+
+@pytest.mark.parametrize("is_listed", [False, True], ids=["shown", "listed"])
+def test_who_waits_for_it_is_woken_as_soon_as_it_can_be_read(*, is_listed: bool) -> None:
+    belief = believing(read(raw()), POD)
+    planner = planner_of(belief)
+    waker = Waker(belief, planner)
+    assert isinstance(planner.plan(POD, names("n1"), 0.0), Rejection)
+    waker.put(POD.uid)
+    assert [any(waker.round(now)) for now in (0.0, 1.0)] == [False, False]
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    whole = read(raw(spec={"devices": {"requests": [{"name": "r", "exactly": exactly}]}}))
+    belief.apply(Listed(ResourceClaim, (whole,)) if is_listed else Changed(whole))
+    assert [wake.node for wake in waker.round(2.0) if wake] == ["n1"]
 
 
 def test_devices_that_it_was_given_for_pods_that_are_gone_are_a_leak() -> None:
