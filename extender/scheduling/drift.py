@@ -4,7 +4,7 @@ Each of these is to be seen for a moment where one watch is ahead of another, an
 """
 
 from array import array
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import field
 from enum import StrEnum
 from itertools import groupby
@@ -68,10 +68,11 @@ class Auditor:
     _since: dict[Finding, float] = field(default_factory=dict)
     _told: frozenset[Finding] = frozenset()
 
-    def audit(self, now: float, bound_at: float = inf) -> Generator[None, None, Audit]:
+    def audit(self, clock: Callable[[], float], bound_at: float = inf) -> Generator[None, None, Audit]:
         """Return all findings that have lasted, and those among them that were not returned before.
 
-        Which pods are bound was last known at *bound_at*: who looks gone since may be bound.
+        Which pods are bound was last known at *bound_at*: who looks gone since may be bound. What is found is as of the
+        end: whoever audits rests between two pieces, and what looks wrong in the last one may be so since a moment ago.
         Yields now and then: there are claims by the ten thousand, and others want to run meanwhile.
         """
         seen: list[Finding] = []
@@ -80,6 +81,7 @@ class Auditor:
                 yield
             else:
                 seen.append(found)
+        now = clock()
         self._since = {found: self._since.get(found, now) for found in seen}
         sure = {found: at for found, at in self._since.items() if at <= bound_at or not _is_of_bound_pods(found)}
         lasting = frozenset(found for found, since in sure.items() if now - since >= self.patience_s)

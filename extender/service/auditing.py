@@ -131,7 +131,7 @@ class Auditing:
             LOG.warning("a claim that nobody lets go of cannot be touched", extra=fields)
 
     async def _audit(self) -> Audit:
-        work = self.auditor.audit(self.now(), self.freshness.seen_at(BOUND) if self.freshness else inf)
+        work = self.auditor.audit(self.now, self.freshness.seen_at(BOUND) if self.freshness else inf)
         try:
             while True:
                 next(work)

@@ -33,7 +33,7 @@ def found(belief: Belief) -> list[tuple[Kind, ObjectKey | None, ObjectKey | None
 
 
 def audited(auditor: Auditor, now: float, bound_at: float = inf) -> Audit:
-    work = auditor.audit(now, bound_at)
+    work = auditor.audit(lambda: now, bound_at)
     try:
         while True:
             next(work)
@@ -148,7 +148,7 @@ def with_memory(published: ResourceSlice, units: int) -> ResourceSlice:
 def test_what_is_compared_is_looked_at_in_pieces() -> None:
     pods = [pod(f"p{number}") for number in range(3 * PIECE)]
     holding = [shared(held(claim(item.key.name), device("n1", 0), by=item), 0) for item in pods]
-    work = Auditor(believing(*holding, pods=tuple(pods))).audit(0.0)
+    work = Auditor(believing(*holding, pods=tuple(pods))).audit(lambda: 0.0)
     # The claims are gone through for devices, for shares and for leaks.
     assert sum(1 for _ in work) >= 3 * 3
 
@@ -281,6 +281,19 @@ def test_what_is_left_to_a_pod_is_told_once_it_was_known_since_which_pods_are_bo
     for now in (10.0, 100.0):
         assert audited(auditor, now, bound_at=9.0) == (frozenset(), frozenset(), frozenset())
     lasting, _, leaks = audited(auditor, 120.0, bound_at=10.0)
+    assert lasting == leaks == frozenset(findings(belief))
+
+
+def test_who_goes_while_an_audit_rests_may_be_bound_though_bound_pods_were_known_since_it_began() -> None:
+    belief, now = believing(held(claim("a"), device("n1", 0), by=POD)), [10.0]
+    auditor = Auditor(belief, patience_s=0.0)
+    work = auditor.audit(lambda: now[0], 10.0)
+    next(work)
+    now[0] = 12.0
+    belief.apply(Gone(Pod, POD.key))
+    assert sum(1 for _ in work)
+    assert audited(auditor, 30.0, bound_at=11.0) == (frozenset(), frozenset(), frozenset())
+    lasting, _, leaks = audited(auditor, 50.0, bound_at=31.0)
     assert lasting == leaks == frozenset(findings(belief))
 
 
