@@ -72,14 +72,17 @@ class Auditing:
         """Audit for ever, as long as everything is known, and is ours to look after."""
         while True:
             if is_synced():
-                await self.round()
+                await self.round(is_synced)
             else:
                 self._rest()
             await asyncio.sleep(EVERY_S)
 
-    async def round(self) -> None:
-        """Compare once, and tell."""
+    async def round(self, is_synced: Callable[[], bool] = lambda: True) -> None:
+        """Compare once, and tell. That takes seconds: by the end somebody else may lead, or a watch stand still."""
         lasting, fresh, leaks = await self._audit()
+        if not is_synced():
+            self._rest()
+            return
         counts = Counter(found.kind for found in lasting)
         for kind in Kind:
             self.metrics.drift(kind, counts[kind])

@@ -150,19 +150,36 @@ async def test_who_leads_no_longer_shows_no_drift_and_begins_anew(monkeypatch: p
     auditing = Auditing(Auditor(belief), metrics, notices, lambda: now[0], lambda: 0.0)
     shown, leading = list[float](), [True, True, False, False, True, True]
 
-    def leads() -> bool:
-        shown.append(samples(metrics).get(("dra_extender_drift", frozenset({("kind", "leak")})), 0.0))
-        if not leading:
-            raise EndedError
-        return leading.pop(0)
-
     async def sleep(seconds: float) -> None:
         now[0] += 3 * seconds
+        if seconds == EVERY_S:
+            shown.append(drift(metrics, "leak"))
+            leading.pop(0)
+        if not leading:
+            raise EndedError
 
     monkeypatch.setattr("extender.service.auditing.asyncio.sleep", sleep)
     with pytest.raises(EndedError):
-        await auditing.run(leads)
-    assert shown == [0, 0, 1, 0, 0, 0, 1]
+        await auditing.run(lambda: leading[0])
+    assert shown == [0, 1, 0, 0, 0, 1]
+
+
+async def test_who_ceases_to_lead_while_an_audit_rests_shows_no_drift_and_touches_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left, leading = Left("c"), [True]
+    await left.audited()
+    assert drift(left.auditing.metrics, "leak") == 1
+
+    async def sleep(seconds: float) -> None:
+        leading[0] = False
+        if seconds == EVERY_S:
+            raise EndedError
+
+    monkeypatch.setattr("extender.service.auditing.asyncio.sleep", sleep)
+    with pytest.raises(EndedError):
+        await left.auditing.run(lambda: leading[0])
+    assert (drift(left.auditing.metrics, "leak"), left.touched) == (0, [])
 
 
 async def test_who_has_never_led_shows_of_each_kind_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
