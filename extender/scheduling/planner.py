@@ -250,7 +250,7 @@ class Planner:
         """Rank the first of *nodes* where the best is offered alone; None where others need a look, too."""
         names, pod = surveyed.snapshot.layout.nodes, surveyed.needs.pod
         is_plain = bool(surveyed.needs.pending) and is_settled(self.chooser.taste, surveyed)
-        ranking = first_of(surveyed, nodes, asked, TRIES) if is_plain else None
+        ranking = first_of(surveyed, nodes, asked, min(TRIES, self.answer_policy.shortlist)) if is_plain else None
         is_alone = ranking and self._is_alone(pod, surveyed.snapshot.nodes[names[int(ranking.nodes[0])]])
         return ranking if is_alone else None
 

@@ -22,11 +22,11 @@ ALL = names(*(f"n{index:02}" for index in range(COUNT)))
 POD = pod("p", "c")
 
 
-def planned(free: Sequence[int], named: Sequence[str], answer: Answer, roll: Roll) -> Plan:
+def planned(free: Sequence[int], named: Sequence[str], policy: AnswerPolicy, roll: Roll) -> Plan:
     """Plan one pod among nodes with so many free devices each."""
     slices = (gpus(name, count) for name, count in zip(ALL, free, strict=True) if count)
     belief = belief_of(*(node(name) for name in ALL), *slices, claim("c"))
-    planner = planner_of(belief, AnswerPolicy(answer))
+    planner = planner_of(belief, policy)
     planner.roll = roll
     return planner.plan(POD, named, 0.0)
 
@@ -43,17 +43,17 @@ def told(plan: Plan, *, is_counted: bool = True) -> object:
     st.permutations(ALL),
     st.integers(0, 4),
     st.lists(st.just("stranger"), max_size=2),
-    st.sampled_from(Answer),
+    st.builds(AnswerPolicy, st.sampled_from(Answer), st.integers(1, 11)),
 )
 def test_who_is_found_at_a_glance_is_the_one_that_all_lookups_lead_to(
-    free: list[int], order: list[str], missing: int, strangers: list[str], answer: Answer
+    free: list[int], order: list[str], missing: int, strangers: list[str], policy: AnswerPolicy
 ) -> None:
     named = [*order[missing:], *strangers]
     # As many names as there are nodes are taken for theirs, and not counted.
     is_counted = not strangers or len(named) != COUNT
-    at_a_glance = told(planned(free, named, answer, Roll()), is_counted=is_counted)
+    at_a_glance = told(planned(free, named, policy, Roll()), is_counted=is_counted)
     with patch.object(asked, "NEARLY_ALL", 11 * COUNT):
-        assert at_a_glance == told(planned(free, named, answer, Roll()), is_counted=is_counted)
+        assert at_a_glance == told(planned(free, named, policy, Roll()), is_counted=is_counted)
 
 
 class Lookups:
@@ -86,7 +86,7 @@ class Lookups:
 def test_names_are_looked_up_only_where_the_best_are_not_all_among_nearly_all(missing: set[str], lookups: int) -> None:
     counting = Lookups()
     free = [3, 3, 1, 2, 2, *[4] * (COUNT - 5)]
-    plan = planned(free, [name for name in ALL if name not in missing], Answer.AUTO, Roll(counting))
+    plan = planned(free, [name for name in ALL if name not in missing], AnswerPolicy(), Roll(counting))
     assert isinstance(plan, Offer)
     assert counting.count == lookups
     assert plan.fitting == COUNT - len(missing)
