@@ -133,8 +133,8 @@ class Keeping:
 
     def _look_at_outdated(self) -> None:
         """Say once which rules of an earlier key keep us, too, from what is ours; what we are to write is not told."""
-        found = self.belief.ownership.outdated(self.belief.cluster.snapshot)
-        unwritten = self._missing() if self.is_wanted and self.belief.ownership.domain.taint else ()
+        found, domain = self.belief.ownership.outdated(self.belief.cluster.snapshot), self.belief.ownership.domain
+        unwritten = self._missing() if self.is_wanted and domain.taint and domain.drivers else ()
         found = tuple(each for each in found if each[1] not in unwritten)
         before, self._outdated = self._outdated, found
         if set(found) - set(before):

@@ -357,6 +357,18 @@ async def test_a_rule_that_keeps_everybody_from_a_driver_that_is_not_ours_is_tol
     assert (work.warning(), writing.tried, len(caplog.records)) == ("", [], 1)
 
 
+async def test_a_rule_of_an_earlier_key_is_told_where_no_driver_is_named_that_ours_could_be_put_on() -> None:
+    writing = Writing()
+    work, belief, _ = at_work(writing)
+    belief.apply(Changed(replace(rule_for(DRIVER), name=NAME, taint=Taint(key="earlier", effect=NO_SCHEDULE))))
+    await work.round()
+    assert work.warning() == (
+        f"no owner taint on {DRIVER}: {keeping.NOT_NAMED}; others can allocate these devices; "
+        f"rule {NAME} keeps everybody from {DRIVER} by {keeping.OUTDATED}"
+    )
+    assert writing.tried == []
+
+
 @pytest.mark.parametrize("key", ["", KEY], ids=["no-taint", "another-key"])
 async def test_a_rule_of_an_earlier_key_that_keeps_us_from_our_driver_is_told_once(
     caplog: pytest.LogCaptureFixture, key: str
