@@ -36,7 +36,7 @@ NOT_SHOWN: Final = "its rule is written, and keeps nobody away as it is shown: l
 UNDONE: Final = "its rule is taken away as soon as it is written"
 NOT_KEPT: Final = "ownership.keepTaint is false, and nobody else has put it there"
 STRAY: Final = "not ours: delete the rule, own the driver (ownership.drivers), or another extender does"
-OUTDATED: Final = "another key than ownership.ownerTaint: delete the rule"
+OUTDATED: Final = "another key than ownership.ownerTaint: delete the rule, or another extender gives its devices"
 NOT_NAMED: Final = "ownership.drivers names none, so it is put on none"
 
 

@@ -369,6 +369,14 @@ async def test_a_rule_of_an_earlier_key_is_told_where_no_driver_is_named_that_ou
     assert writing.tried == []
 
 
+async def test_an_advisor_is_told_that_a_rule_of_another_key_may_be_that_of_another_extender() -> None:
+    belief = owning(Domain(heeded=KEY))
+    work = keeping_of(belief, Writing())
+    belief.apply(Changed(replace(rule_for(DRIVER), name=NAME, taint=Taint(key="owner's", effect=NO_SCHEDULE))))
+    await work.round()
+    assert work.warning().endswith("delete the rule, or another extender gives its devices")
+
+
 @pytest.mark.parametrize("key", ["", KEY], ids=["no-taint", "another-key"])
 async def test_a_rule_of_an_earlier_key_that_keeps_us_from_our_driver_is_told_once(
     caplog: pytest.LogCaptureFixture, key: str
