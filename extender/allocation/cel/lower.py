@@ -45,7 +45,6 @@ class Lowering:
     slots: dict[str, tuple[int, Closure | None]] = field(default_factory=dict)
     outer: list[dict[str, tuple[int, Closure | None]]] = field(default_factory=list)
     used: int = FIRST_VARIABLE
-    highest: int = FIRST_VARIABLE
     # Values known before any evaluation, by node.
     constants: dict[int, object] = field(default_factory=dict)
     # What may be spent still to see whether patterns are such.
@@ -64,17 +63,18 @@ class Lowering:
         return lambda _frame: value
 
     def enter(self, names: tuple[str, ...], initial: Closure | None = None) -> tuple[int, ...]:
-        """Give places in the frame to new variables, until `leave`."""
+        """Give places in the frame to new variables, until `leave`.
+
+        Nobody else gets these: what a binding names is computed amid the variables of where it is first read.
+        """
         places = tuple(range(self.used, self.used + len(names)))
         self.used += len(names)
-        self.highest = max(self.highest, self.used)
         self.outer.append(self.slots)
         self.slots = {**self.slots, **{name: (place, initial) for name, place in zip(names, places, strict=True)}}
         return places
 
-    def leave(self, places: tuple[int, ...]) -> None:
+    def leave(self) -> None:
         self.slots = self.outer.pop()
-        self.used -= len(places)
 
     def literal(self, node: Literal) -> Closure:
         return self.fixed(node, node.value)
@@ -163,14 +163,14 @@ class Lowering:
         """Name a value, which is computed when it is first read, if at all."""
         places = self.enter((node.name,), self.lower(node.init))
         body = self.lower(node.body)
-        self.leave(places)
+        self.leave()
         return bind_closure(places[0], body)
 
     def optional_map(self, node: OptionalMap) -> Closure:
         target = self.lower(node.target)
         places = self.enter((node.name,))
         body = self.lower(node.body)
-        self.leave(places)
+        self.leave()
         return optional_map_closure(target, places[0], body, is_flat=node.is_flat)
 
     def loop(self, node: Loop) -> Closure:
@@ -178,7 +178,7 @@ class Lowering:
         places = self.enter(node.names)
         condition = None if node.condition is None else self.lower(node.condition)
         body = self.lower(node.body)
-        self.leave(places)
+        self.leave()
         return loop_closure(node, target, places, body, condition)
 
 

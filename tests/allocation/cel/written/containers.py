@@ -189,6 +189,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "cel.bind(x, 1 / 0, true)",
         "cel.bind(x, 1 / 0, x == 1 || true)",
         "[1, 2].exists(x, cel.bind(y, x * 2, y == 4))",
+        # The value is computed where it is first read: its variables must not be those around that place.
+        "cel.bind(a, [1].map(x, [3].map(y, x + y)[0]), [5].map(z, a[0] + z))",
         "x",
         "device.foo.bar",
         "nope(1)",
