@@ -48,7 +48,8 @@ def _measured(closures: tuple[Closure, ...], place: int, kind: type) -> tuple[Cl
 def _is_sure(node: Node) -> bool:
     """Tell whether the value is of the static type. What generic functions make of ``dyn`` often is not."""
     if not isinstance(node, Call):
-        return isinstance(node, Literal)
+        # Null passes the checker in place of values that it is not.
+        return isinstance(node, Literal) and node.value is not None
     only = node.overloads[0] if len(node.overloads) == 1 else None
     is_exact = only is not None and only.is_guarded and not only.is_deep and not is_open(only.result)
     return only is not None and is_exact and bool(classes_of(only.result))
