@@ -158,6 +158,8 @@ def map_closure(entries: tuple[tuple[Closure, Closure], ...], optional: frozense
                 if not isinstance(item, Optional):
                     raise no_overload("{?}", type_name(item))
                 if not item.present:
+                    # Upstream takes an entry before it out, too.
+                    built.pop(name, None)
                     continue
                 item = item.value
             built[name] = item

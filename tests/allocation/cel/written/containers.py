@@ -179,6 +179,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "[1, 2][?2]",
         "[?optional.of(1), ?optional.none(), 3]",
         "{?'a': optional.of(1), ?'b': optional.none(), 'c': 3}",
+        "{'a': 1, ?'a': optional.none()}",
         "has({'a': optional.of(1)}.a)",
         "[optional.of(1), optional.none(), optional.of(3)].unwrapOpt()",
         "optional.unwrap([optional.of('a')])",
