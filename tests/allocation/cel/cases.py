@@ -73,6 +73,7 @@ TRUE: dict[str, tuple[str, ...]] = {
         "[optional.of(1), optional.none()].unwrapOpt() == [1] && optional.unwrap([optional.of(2)]) == [2]",
         "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![].first().hasValue()",
         "optional.of(1) == optional.of(1) && optional.of(1) != optional.none()",
+        "dyn(optional.of(true))",
     ),
     "strings": (
         "'héllo'.size() == 5 && 'hello'.charAt(1) == 'e' && 'a'.charAt(1) == ''",
@@ -212,6 +213,7 @@ FAILING: dict[str, tuple[str, ...]] = {
         "dyn(1)[0] == 1",
         "optional.none().value() == 1",
         "dyn(1).orValue(1) == 1",
+        "dyn(optional.none())",
     ),
     "macros": (
         "dyn('abc').exists(c, c == 'a')",
