@@ -24,6 +24,7 @@ from extender.allocation.cel import (
         ("has(device)", 4, "invalid argument to has() macro"),
         ("for == 1", 0, "reserved identifier"),
         ("'é' == #", 7, "no token begins with '#'"),
+        ("1 == google.protobuf.Int64Value{value: 1}", 20, "messages cannot be made in a selector"),
     ],
 )
 def test_error_points_to_its_place(text: str, position: int, words: str) -> None:
