@@ -8,6 +8,7 @@ import json
 import random
 import time
 import urllib.request
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,18 @@ def _measured(entry: Any) -> Measured:  # noqa: ANN401 - locust's own statistics
     return Measured(entry.num_requests, entry.num_failures, at(0.5), at(0.99), entry.total_rps)
 
 
+def _learned(environment: Any, **_: object) -> None:  # noqa: ANN401 - locust's own environment has no type
+    """Find out which nodes there are, once and before the clock runs: of 15,000 that takes a second."""
+    Scheduler.nodes = json.loads(_asked(f"{environment.parsed_options.api}/load/names"))
+
+
+def _asked(url: str, body: bytes | None = None) -> str:
+    with DIRECT.open(urllib.request.Request(url, body), timeout=30) as response:  # noqa: S310 - our own address
+        return str(response.read().decode())
+
+
 events.init_command_line_parser.add_listener(_arguments)
+events.init.add_listener(_learned)
 events.quitting.add_listener(_judged)
 
 
@@ -60,13 +72,13 @@ class Scheduler(FastHttpUser):  # type: ignore[misc]  # locust is not where type
     """One kube-scheduler."""
 
     wait_time = constant(0)
+    nodes: Sequence[str] = ()
 
     def on_start(self) -> None:
-        """Find out what there is, and what is asked."""
+        """Find out what is asked."""
         self.waiting: list[tuple[str, Who]] = []
         self.ended: list[str] = []
         self.options = self.environment.parsed_options
-        self.nodes: list[str] = self._ask("/load/names")
         weighed = (part.split(":") for part in self.options.mix.split(","))
         self.mix = [shape for shape, weight in weighed for _ in range(int(weight))]
         self.bodies = {shape: captured(shape, "filter") for shape in set(self.mix)}
@@ -122,24 +134,17 @@ class Scheduler(FastHttpUser):  # type: ignore[misc]  # locust is not where type
         self._end(self.ended)
         self.ended = []
         shapes = [random.choice(self.mix) for _ in range(BATCH)]  # noqa: S311 - no secret depends on it
-        raws = self._ask(f"/load/pods?count={BATCH}&shapes={','.join(shapes)}")
+        raws = json.loads(_asked(f"{self.options.api}/load/pods?count={BATCH}&shapes={','.join(shapes)}"))
         people = (Who(*(raw["metadata"][key] for key in ("namespace", "name", "uid"))) for raw in raws)
         self.waiting = list(zip(shapes, people, strict=True))
         shape, who = self.waiting[-1]
         question = made(self.bodies[shape], who, self.nodes[:1])
-        while NOT_THERE in self._post(f"{self.host}/filter", question):
+        while NOT_THERE in _asked(f"{self.host}/filter", question):
             gevent.sleep(0.01)
         self.due = time.monotonic()
 
     def _end(self, names: list[str]) -> None:
-        self._post(f"{self.options.api}/load/end", json.dumps(names).encode())
-
-    def _ask(self, path: str) -> Any:  # noqa: ANN401 - whatever JSON says
-        return json.loads(self._post(f"{self.options.api}{path}", b"{}"))
-
-    def _post(self, url: str, body: bytes) -> str:
-        with DIRECT.open(urllib.request.Request(url, body), timeout=30) as response:  # noqa: S310 - our own address
-            return str(response.read().decode())
+        _asked(f"{self.options.api}/load/end", json.dumps(names).encode())
 
 
 def _fault(verb: str, told: Any, shape: str) -> str:  # noqa: ANN401 - whatever JSON says
