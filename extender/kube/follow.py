@@ -121,8 +121,9 @@ class _Following:
         self._position = ""
         if not self._is_absent:
             self._sink(Listed(self._resource.kind, (), is_served=False))
-            self._sink(Unserved(self._resource, self._pace.now()))
         self._is_absent = True
+        # Each time: what kept us from looking before is over.
+        self._sink(Unserved(self._resource, self._pace.now()))
         await self._pace.sleep(LOOK_AGAIN_S * (1 + self._pace.chance()))
         return Remedy.REDISCOVER
 

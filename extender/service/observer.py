@@ -16,8 +16,6 @@ LOG: Final = logging.getLogger(__name__)
 MOST_TOLD: Final = 10_000
 # Reasons why a resource is not read that are told: one that reads otherwise each time is no news for ever.
 MOST_REASONS: Final = 8
-# After so long without any trouble it is another one: what is not served is told so once, and is looked for ever after.
-OVER_S: Final = 300.0
 NAMES: Final = {resource.kind: resource.name for resource in RESOURCES}
 
 
@@ -27,20 +25,24 @@ class Observer:
 
     metrics: Metrics
     _told: set[int] = field(default_factory=set)
-    # Why each resource is not read, as far as it was told, until it is; and when that was so last.
-    _troubles: dict[str, tuple[set[str], float]] = field(default_factory=dict)
+    # Why each resource is not read, as far as it was told, until it is.
+    _troubles: dict[str, set[str]] = field(default_factory=dict)
+    # That these are not served has been told, and is so still.
+    _unserved: set[str] = field(default_factory=set)
 
     def note(self, told: Told) -> None:
         """Note troubles, lists, and what cannot be read."""
         match told:
-            case Trouble(resource, why, at):
-                self._trouble(resource.name, why, at)
+            case Trouble(resource, why):
+                self._trouble(resource.name, why)
             case Seen(resource):
+                self._unserved.discard(resource.name)
                 if self._troubles.pop(resource.name, None):
                     LOG.info("reading goes on again", extra={keys.RESOURCE: str(resource)})
             case Unserved(resource):
-                self._troubles.pop(resource.name, None)
-                LOG.info("not served", extra={keys.RESOURCE: str(resource)})
+                if self._troubles.pop(resource.name, None) or resource.name not in self._unserved:
+                    LOG.info("not served", extra={keys.RESOURCE: str(resource)})
+                self._unserved.add(resource.name)
             case Listed(kind, items):
                 self.metrics.listed(NAMES[kind])
                 LOG.info("listed", extra={keys.RESOURCE: NAMES[kind], keys.COUNT: len(items)})
@@ -51,12 +53,9 @@ class Observer:
                 if (found := problem_in(what)) is not None:
                     self._complain(found)
 
-    def _trouble(self, resource: str, why: str, at: float) -> None:
+    def _trouble(self, resource: str, why: str) -> None:
         """Tell why *resource* is not read; that is tried again every half minute at least."""
-        told, last = self._troubles.get(resource, (set[str](), at))
-        if at - last > OVER_S:
-            told = set()
-        self._troubles[resource] = told, at
+        told = self._troubles.setdefault(resource, set())
         if why not in told and len(told) < MOST_REASONS:
             told.add(why)
             LOG.warning("reading goes on later", extra={keys.RESOURCE: resource, keys.ERROR: why})

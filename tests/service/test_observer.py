@@ -67,18 +67,22 @@ def test_why_a_resource_is_not_read_is_told_once_until_it_is(caplog: pytest.LogC
         assert said(caplog) == ["reading goes on again"]
 
 
-def test_why_what_is_not_served_cannot_be_looked_for_is_told_in_each_outage(caplog: pytest.LogCaptureFixture) -> None:
-    observer = Observer(Metrics())
-    observer.note(Unserved(RULES, 1.0))
-    # Once it is found again that it is not served nobody says so.
-    for outage in (1000.0, 9000.0):
-        for seconds in range(0, 600, 60):
-            observer.note(Trouble(RULES, "connection refused", outage + seconds))
-        assert said(caplog, RULES) == ["reading goes on later: connection refused"]
-
-
 def test_a_reason_that_reads_otherwise_each_time_is_not_told_for_ever(caplog: pytest.LogCaptureFixture) -> None:
     observer = Observer(Metrics())
     for seconds in range(MOST_REASONS + 5):
         observer.note(Trouble(CLAIMS, f"it is not listed, for {seconds} s", float(seconds)))
     assert len(said(caplog)) == MOST_REASONS
+
+
+def test_what_is_not_served_is_told_once_and_after_each_outage(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    observer = Observer(Metrics())
+    for _ in range(2):
+        for _ in range(2):
+            observer.note(Unserved(RULES, 1.0))
+        assert said(caplog, RULES) == ["not served"]
+        observer.note(Trouble(RULES, "connection refused", 2.0))
+        assert said(caplog, RULES) == ["reading goes on later: connection refused"]
+    observer.note(Seen(RULES, "7", 3.0))
+    observer.note(Unserved(RULES, 4.0))
+    assert said(caplog, RULES)[-1] == "not served"
