@@ -87,10 +87,11 @@ OUR_OPERATORS = (
 )
 OUR_MEMBER = (
     "?member : member_dot | member_dot_arg | member_index | member_object | primary\n"
-    "member_dot : member DOT [OPTIONAL] IDENT\n"
+    "member_dot : member DOT [OPTIONAL] (IDENT | ESCAPED)\n"
     "member_dot_arg : member DOT IDENT OPEN [exprlist] _CLOSE\n"
     "member_index : member BRACKET [OPTIONAL] expr _BRACKET_CLOSE\n"
     "member_object : member BRACE (field _COMMA)* [field] _BRACE_CLOSE | member BRACE _COMMA _BRACE_CLOSE\n"
+    "ESCAPED : /`[a-zA-Z0-9_.\\/ -]+`/\n"
     'DOT : "."\nOPTIONAL : "?"\nOPEN : "("\n_CLOSE : ")"\nBRACKET : "["\n_BRACKET_CLOSE : "]"\n'
     'BRACE : "{"\n_BRACE_CLOSE : "}"\n_COMMA : ","\n'
 )

@@ -91,6 +91,8 @@ def checked_literal(node: Node) -> Node:
 
 
 def member_name(token: Token) -> str:
+    if token.type == "ESCAPED":
+        return str(token.value[1:-1])
     if token.value in KEYWORDS:
         raise CompileError(f"Syntax error: unexpected {token.value!r}", start(token))
     return str(token.value)
