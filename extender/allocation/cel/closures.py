@@ -152,7 +152,8 @@ def map_closure(entries: tuple[tuple[Closure, Closure], ...], optional: frozense
     def build(frame: Frame) -> object:
         built: dict[object, object] = {}
         for index, (key, value) in enumerate(entries):
-            name, item = encoded(key(frame)), value(frame)
+            given, item = key(frame), value(frame)
+            name = encoded(given)
             frame[BUDGET].meet(name, name)
             if index in optional:
                 if not isinstance(item, Optional):

@@ -62,6 +62,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "{b'a': 1}",
         "{b'a': device.driver}",
         "{b'a': device.driver} == {} || true",
+        "{b'a': 1 / 0} == {} || true",
         "[1].map(x, {b'a': x})",
         "{semver('1.2.3'): 1}.size()",
         "{[1]: 2}[[1]]",
