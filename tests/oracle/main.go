@@ -17,6 +17,7 @@ var commands = map[string]func(line []byte) (any, error){
 	"allocate":     allocated,
 	"cel":          evaluated,
 	"cel-declared": declared,
+	"footprint":    footprint,
 	"quantity":     quantity,
 	"quantity-ops": quantityOperation,
 	"semver":       semanticVersion,

@@ -1,29 +1,25 @@
 """Bound pods, of which there are many, most of them alike: what is written alike is added up once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from extender.model.footprint import PODS, Footprint, amounts_of, requested
 from extender.model.names import NodeName, Uid
 from extender.model.node import FINISHED, Container
+from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields, Malformed, shared_place, shared_soon
 from extender.model.parse.metadata import key_of
+from extender.model.parse.resize import STATUSES, UNTOLD, Asking, Json, Written, items_of, sides_of, wholes_of
 from extender.model.quantity import NANO, Amounts, Quantity, quantity_of
 
-# Requests as they are written, and those of a container with whether it is an init container and a sidecar.
-Written = tuple[tuple[str, Any], ...]
-Asking = tuple[bool, bool, Written]
-
 ALIKE: Final = 4096
-# Containers of pods that are worth the memory, and letters of what these request.
-MOST_CONTAINERS: Final = 64
+# Letters of what a pod requests up to which it is worth the memory.
 MOST_LETTERS: Final = 2048
 # Claims of one pod that are remembered.
 MOST_CLAIMS: Final = 64
-# What a pod can request as a whole; other resources are those of its containers, whatever else is written.
-OF_PODS: Final = ("cpu", "memory")
-OF_PODS_PREFIX: Final = "hugepages-"
+OF_SPEC: Final = ("initContainers", "containers", "resources", "overhead")
+OF_STATUS: Final = (*STATUSES, "allocatedResources", "resources", "conditions")
 
 
 def footprint_of(fields: Fields) -> Footprint:
@@ -35,7 +31,7 @@ def footprint_of(fields: Fields) -> Footprint:
         return Footprint(key=key, uid=uid, node=node)
     claims = _claims_in(spec, status)
     scheduler = shared_soon(spec.text("schedulerName")) if claims else ""
-    return Footprint(key=key, uid=uid, node=node, amounts=amounts_in(spec), claims=claims, scheduler=scheduler)
+    return Footprint(key=key, uid=uid, node=node, amounts=_amounts(fields, ""), claims=claims, scheduler=scheduler)
 
 
 def _claims_in(spec: Fields, status: Fields) -> str:
@@ -49,44 +45,45 @@ def _claims_in(spec: Fields, status: Fields) -> str:
 
 
 def amounts_in(spec: Fields) -> Amounts:
-    """Add up what the pod with *spec* takes, in a hurry: only where that does not go well it is read field by field."""
+    """Add up what a pod with *spec* takes that waits."""
+    return _added(spec, Fields({}, ""))
+
+
+def _added(spec: Fields, status: Fields) -> Amounts:
+    """Add up in a hurry: only where that does not go well the pod is read field by field."""
     try:
-        asking, whole = tuple(_asking(spec.raw)), _written(spec.raw.get("resources"))
-        letters = sum([len(name) + len(str(value)) for _, _, written in asking for name, value in written])
-        is_short = len(asking) <= MOST_CONTAINERS and letters <= MOST_LETTERS
-        return (_summed if is_short else _summed.__wrapped__)(asking, whole, _items(spec.raw.get("overhead")))
+        return _summed(spec.raw, status.raw)
     except (AttributeError, TypeError, ValueError) as error:
-        _find_fault(spec)
+        _find_fault(spec, status)
         raise Malformed(spec.path, str(error)) from error
 
 
-def _asking(spec: dict[str, Any]) -> Iterator[Asking]:
-    for entry in spec.get("initContainers") or ():
-        yield True, entry.get("restartPolicy") == "Always", _written(entry.get("resources"))
-    for entry in spec.get("containers") or ():
-        yield False, False, _written(entry.get("resources"))
+def _written(pod: Fields) -> object:
+    """Pick what is looked at: of a pod that is read as a whole most is something else."""
+    spec, status = pod.raw["spec"], pod.raw.get("status") or UNTOLD
+    return [spec.get(name) for name in OF_SPEC], [status.get(name) for name in OF_STATUS]
 
 
-def _written(resources: dict[str, Any] | None) -> Written:
-    return _items(resources.get("requests")) if resources else ()
+_amounts: Final = alike(lambda pod, _version: _added(pod.child("spec"), pod.child("status")), ALIKE, _written)
 
 
-def _items(requests: dict[str, Any] | None) -> Written:
-    return tuple(requests.items()) if requests else ()
-
-
-@lru_cache(maxsize=ALIKE)
-def _summed(asking: tuple[Asking, ...], whole: Written, overhead: Written) -> Amounts:
+def _summed(spec: Json, status: Json) -> Amounts:
     """Add up as Kubernetes does: what the pod requests as a whole comes before what its containers do."""
-    total = requested(
-        Container(name="", requests=_read(written), is_init=is_init, is_sidecar=is_sidecar)
-        for is_init, is_sidecar, written in asking
-    )
-    total |= {name: amount.nanos for name, amount in _read(whole) if _is_of_pods(name)}
-    for name, amount in _read(overhead):
-        total[name] = total.get(name, 0) + amount.nanos
+    total = _most([requested(map(_container, side)) for side in sides_of(spec, status)])
+    total |= _most([dict(_nanos(whole)) for whole in wholes_of(spec, status)])
+    for name, nanos in _nanos(items_of(spec.get("overhead"))):
+        total[name] = total.get(name, 0) + nanos
     amounts = amounts_of(total | {PODS: NANO})
     return _shared(amounts) if sum(map(len, total)) <= MOST_LETTERS else amounts
+
+
+def _container(asking: Asking) -> Container:
+    is_init, is_sidecar, written = asking
+    return Container(name="", requests=_read(written), is_init=is_init, is_sidecar=is_sidecar)
+
+
+def _most(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: max(part.get(name, 0) for part in parts) for name in set[str]().union(*parts)}
 
 
 # What is written differently may come to the same.
@@ -97,14 +94,18 @@ def _read(written: Written) -> tuple[tuple[str, Quantity], ...]:
     return tuple((name, quantity_of(value)) for name, value in written)
 
 
-def _is_of_pods(name: str) -> bool:
-    return name in OF_PODS or name.startswith(OF_PODS_PREFIX)
+def _nanos(written: Written) -> Iterator[tuple[str, int]]:
+    return ((name, quantity.nanos) for name, quantity in _read(written))
 
 
-def _find_fault(spec: Fields) -> None:
+def _find_fault(spec: Fields, status: Fields) -> None:
     """Raise Malformed for the first field that cannot be read."""
-    for name in ("initContainers", "containers"):
-        for entry in spec.objects(name):
-            entry.child("resources").quantities("requests")
-    spec.child("resources").quantities("requests")
-    spec.quantities("overhead")
+    containers = [entry for name in ("initContainers", "containers") for entry in spec.objects(name)]
+    told = [entry for name in STATUSES for entry in status.objects(name)]
+    for entry in (*containers, *told):
+        entry.text("name")
+    for entry in (*containers, spec, *told, status):
+        entry.child("resources").quantities("requests")
+    for fields, name in ((spec, "overhead"), *((entry, "allocatedResources") for entry in (*told, status))):
+        fields.quantities(name)
+    tuple(status.objects("conditions"))

@@ -18,8 +18,20 @@ class _Resources(TypedDict, total=False):
 
 
 class _Container(TypedDict, total=False):
+    name: Any
     restartPolicy: Any
     resources: _Resources
+
+
+class _ContainerStatus(TypedDict, total=False):
+    name: Any
+    allocatedResources: Any
+    resources: _Resources
+
+
+class _Condition(TypedDict, total=False):
+    type: Any
+    reason: Any
 
 
 class _PodSpec(TypedDict, total=False):
@@ -34,6 +46,11 @@ class _PodSpec(TypedDict, total=False):
 
 class _PodStatus(TypedDict, total=False):
     phase: Any
+    conditions: list[_Condition]
+    allocatedResources: Any
+    resources: _Resources
+    initContainerStatuses: list[_ContainerStatus]
+    containerStatuses: list[_ContainerStatus]
     resourceClaimStatuses: Any
     extendedResourceClaimStatus: Any
 
