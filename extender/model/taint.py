@@ -61,9 +61,14 @@ class DeviceTaintRule:
     taint: Taint
 
 
+def is_about(toleration: Toleration, taint: Taint) -> bool:
+    """Tell whether *toleration* names effect and key of *taint*: where these are empty it names all of them."""
+    return toleration.effect in ("", taint.effect) and toleration.key in ("", taint.key)
+
+
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Tell whether *toleration* covers *taint*: an empty effect or key covers all of them."""
-    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+    """Tell whether *toleration* covers *taint*."""
+    if not is_about(toleration, taint):
         return False
     if toleration.operator in ("", "Equal"):
         return toleration.value == taint.value

@@ -3,7 +3,7 @@
 It is a guess: the scheduler judges the node again, and looks at all others where the guess was wrong.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress
 from operator import is_not
@@ -16,7 +16,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName
 from extender.model.node import Node, Pod
 from extender.model.node_selector import matches, pinned
-from extender.model.taint import NO_SCHEDULE, Taint, blocking, tolerates
+from extender.model.taint import NO_SCHEDULE, Taint, blocking, is_about, tolerates
 from extender.model.terms import Terms
 from extender.scheduling.promised import Promised
 from extender.state.loads import Loads
@@ -31,6 +31,8 @@ VALUES: Final = 64
 TOLERATIONS: Final = 4
 UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+# How numbers are tolerated where kube-scheduler's alpha feature TaintTolerationComparisonOperators is on.
+COMPARING: Final = ("Gt", "Lt")
 # Whose pods the plugin PodTopologySpread would have far from each other, unless its defaults are changed.
 SPREAD: Final = frozenset(("ReplicaSet", "StatefulSet", "ReplicationController"))
 
@@ -150,10 +152,19 @@ def _looks(terms: Terms) -> int:
 def is_met(terms: Terms, node: Node, *, is_wary: bool = True) -> bool:
     """Tell whether *node* meets *terms*, but for what is left of it; to the wary one that puts the pod off does not."""
     taints = (*node.taints, UNSCHEDULABLE) if node.is_unschedulable else node.taints
-    if taints and (blocking(taints, terms.tolerations) or (is_wary and is_put_off(terms, node))):
+    if taints and (_is_kept_off(terms, taints, is_wary=is_wary) or (is_wary and is_put_off(terms, node))):
         return False
     has_labels = all(label in node.labels for label in terms.labels)
     return has_labels and (terms.affinity is None or matches(terms.affinity, node.name, dict(node.labels)))
+
+
+def _is_kept_off(terms: Terms, taints: Iterable[Taint], *, is_wary: bool) -> bool:
+    """Tell whether some of *taints* keep the pod off, as the wary one thinks of those that a number may tolerate."""
+    return any(is_wary or not _may_compare(terms, taint) for taint in blocking(taints, terms.tolerations))
+
+
+def _may_compare(terms: Terms, taint: Taint) -> bool:
+    return any(entry.operator in COMPARING and is_about(entry, taint) for entry in terms.tolerations)
 
 
 def is_weighed(pod: Pod, node: Node) -> bool:

@@ -145,9 +145,7 @@ RULED: Final = {
     "who only looks is shown nothing that others have": Bug(
         eligibility._counted, "if usage.dedicated and not ask.is_admin:", "if usage.dedicated:"
     ),
-    "a toleration of one effect is one of all": Bug(
-        taint.tolerates, 'toleration.effect not in ("", taint.effect) or', ""
-    ),
+    "a toleration of one effect is one of all": Bug(taint.is_about, 'toleration.effect in ("", taint.effect) and', ""),
 }
 # Those that only show where claims tie devices together.
 TIED: Final = {

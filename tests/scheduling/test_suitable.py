@@ -172,6 +172,15 @@ def test_nodes_that_put_pods_off_are_met_by_who_has_no_other() -> None:
     assert flags.tolist() == [False, False]
 
 
+def test_a_taint_that_a_number_may_tolerate_keeps_the_pod_off_as_long_as_it_can_go_elsewhere() -> None:
+    belief = world(replace(node("n1"), taints=(SICK,)))
+    suitable, snapshot = Suitable(belief.loads), belief.cluster.snapshot
+    for key, may_be in (("sick", True), ("other", False)):
+        terms = Terms(tolerations=(Toleration(key=key, operator="Lt", value="5"),))
+        assert suitable.meeting(terms, snapshot).tolist() == [may_be]
+        assert suited(belief, terms, suitable) == []
+
+
 def exists(*keys: str) -> NodeSelectorTerm:
     return NodeSelectorTerm(expressions=tuple(Requirement(key=key, operator="Exists") for key in keys))
 
