@@ -6,7 +6,7 @@ from typing import Final
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Container
-from extender.model.quantity import Amounts, Quantity
+from extender.model.quantity import MAX_INT64, NANO, Amounts, Quantity
 
 CPU: Final = "cpu"
 # One of these for each pod, as Kubernetes counts them among what a node has.
@@ -56,5 +56,11 @@ def amounts_of(requests: Mapping[str, int]) -> Amounts:
 
 
 def amount(name: str, quantity: Quantity) -> int:
-    """Count *quantity* of a resource as Kubernetes does, up to what can be added: fractions are rounded up."""
+    """Count *quantity* of a resource as Kubernetes does, up to what can be added: fractions are rounded up.
+
+    What int64 does not hold is nothing to kube-scheduler, or less: who asks for so much is let in and keeps nobody out.
+    """
+    unit = NANO // 1000 if name == CPU else NANO
+    if abs(quantity.nanos) > MAX_INT64 * unit:
+        return 0
     return max(-MOST, min(MOST, quantity.milli if name == CPU else quantity.whole))

@@ -127,6 +127,8 @@ RULES: dict[str, tuple[Json, dict[str, int]]] = {
         {"cpu": 1, "memory": 1},
     ),
     "more than can be added is as much as can": (pod(container(memory="9Ei")), {"memory": MOST}),
+    "more than int64 holds is nothing": (pod(container(cpu="10P", memory="10E", gpu="9224P")), {}),
+    "thousandths of cpu as well": (pod(container(cpu="1P", memory="1")), {"cpu": MOST, "memory": 1}),
     "a finished pod takes nothing": (pod(container(cpu="1"), phase="Succeeded"), {}),
     "a failed one neither": (pod(container(cpu="1"), phase="Failed"), {}),
 }
