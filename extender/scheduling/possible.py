@@ -4,7 +4,7 @@ What else its plugins ask, as of volumes and of other pods, is not known here: w
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -106,5 +106,5 @@ class Possible:
 
     def _judged(self, needs: Needs) -> Flags:
         terms, snapshot = needs.pod.terms, self.belief.cluster.snapshot
-        ignored = [resource for resource, _ in terms.amounts if is_among(resource, self.ignored)]
-        return self._suitable.roomy(terms, snapshot, self._promised, (*needs.extended, *ignored))
+        counted = tuple(item for item in terms.amounts if not is_among(item[0], self.ignored))
+        return self._suitable.roomy(replace(terms, amounts=counted), snapshot, self._promised, needs.extended)

@@ -59,7 +59,7 @@ class Suitable:
     ) -> Flags | None:
         """Tell which nodes meet *terms* and have room beside what is *promised*; None where we cannot tell.
 
-        *apart* names resources that devices stand behind: nodes have none of them. The answer is bool[nodes].
+        *apart* names resources that devices stand behind where nodes have none. The answer is bool[nodes].
         """
         if not terms.is_all or not self._loads.is_known:
             return None
@@ -132,12 +132,12 @@ class Suitable:
         rows = self._loads.rows_of(snapshot.layout.nodes)
         flags = np.ones(len(rows), np.bool_)
         for resource, number in terms.amounts:
-            if resource in apart:
-                continue
-            free = self._loads.allocatable(resource, rows) - self._loads.used(resource, rows)
+            has = self._loads.allocatable(resource, rows)
+            free = has - self._loads.used(resource, rows)
             if promised is not None:
                 free -= promised.of(resource, snapshot.layout)
-            flags &= free >= number
+            # Where a device plugin has some of it the scheduler counts these alone.
+            flags &= (free >= number) | (resource in apart and has <= 0)
         return flags
 
 

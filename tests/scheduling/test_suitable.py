@@ -88,6 +88,14 @@ def test_resources_that_devices_stand_behind_are_looked_at_elsewhere() -> None:
     assert suited(belief, asked, apart=("ex.com/gpu",)) == ["n1"]
 
 
+def test_where_a_device_plugin_has_some_of_such_a_resource_these_count() -> None:
+    name = "ex.com/gpu"
+    nodes = node("n1"), node("n2", {name: 1}), node("n3", {name: 2}), node("n4", {name: 0})
+    belief = world(*nodes, bound=(taker("n2", **{name: 1}), taker("n3", **{name: 1})))
+    assert suited(belief, Terms(amounts=((name, 1),)), apart=(name,)) == ["n1", "n3", "n4"]
+    assert suited(belief, Terms(amounts=((name, 2),)), apart=(name,)) == ["n1", "n4"]
+
+
 def test_nothing_is_said_where_others_have_a_say_or_bound_pods_are_not_known() -> None:
     assert suited(world(node("n1")), Terms(is_all=False)) is None
     assert suited(belief_of(node("n1")), Terms()) is None
