@@ -221,12 +221,8 @@ class _Following:
         version = await probe(self._api, served)
         if isinstance(version, Setback):
             return version
-        if self._rhythm.reached.is_behind(self._resource, version, asked, self._pace.now()):
-            return self._behind(version)
-        if self._position and is_newer(self._position, version):
-            return Setback(f"the cluster is at {version}, after {self._position}", Remedy.RELIST)
-        self._is_shaken = False
-        return version
+        is_behind = self._rhythm.reached.is_behind(self._resource, version, asked, self._pace.now())
+        return self._behind(version) if is_behind else version
 
     def _behind(self, version: str) -> Setback:
         known = self._rhythm.reached.known(self._resource)

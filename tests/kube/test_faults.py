@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from extender.kube.reached import BEHIND_S
 from extender.kube.resource import CLAIMS, NODES, PODS, RULES, Resource
 from extender.kube.stream import is_newer, is_older
 from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
-from extender.kube.versions import GONE_S, GONE_TIMES, Versions
+from extender.kube.versions import GONE_S, GONE_TIMES, MISSED_PAUSE_S, Versions
 from extender.model.change import Changed, Gone, Listed
 from extender.model.names import NodeName
 from extender.model.node import Node
@@ -153,6 +154,45 @@ async def test_a_stream_that_ends_again_and_again_without_an_event_backs_off() -
     assert set(watches(script)[:7]) == {"10"}
 
 
+async def test_after_a_watch_that_has_brought_something_pauses_are_short_again() -> None:
+    fault = failure(500, "InternalError")
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
+        script.add("watch", fault, fault, fault, stream(event("ADDED", 11, "b")), fault)
+        script.add("watch", stream(event("ADDED", 12, "c")))
+        watcher = await followed(api, last_change("c"))
+    assert watcher.slept[:4] == [0.05, 0.1, 0.2, 0.05]
+
+
+async def test_watches_that_last_and_bring_nothing_are_no_trouble() -> None:
+    async with scripted() as (script, api):
+        pace = Pace(now=lambda: 300.0 * len(watches(script)), sleep=Watcher().sleep)
+        script.add("list", LIST)
+        script.add("watch", *[stream()] * 4, stream(event("ADDED", 11, "b")), QUIET)
+        watcher = await followed(api, last_change("b"), rhythm=Rhythm(pace=pace, quiet_s=1e6))
+    assert watcher.troubles == []
+
+
+async def test_watches_end_by_themselves_at_different_times() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", QUIET)
+        for chance in (0.0, 0.5):
+            rhythm = Rhythm(pace=Pace(now=lambda: 0.0, chance=repeat(chance).__next__), quiet_s=0.001)
+            await followed(api, lambda watcher: len(watcher.seen) == 2, rhythm=rhythm)
+    assert [target.rpartition("=")[2] for target in script.asked if "watch" in target] == ["300", "450"]
+
+
+async def test_what_nobody_waits_for_rests_after_what_a_watch_has_brought() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
+        script.add("watch", stream(event("BOOKMARK", 11)), stream(event("BOOKMARK", 12)), QUIET)
+        watcher = await followed(api, lambda watcher: "12" in watcher.seen, resource=PODS)
+    assert watcher.slept[:1] == [PODS.rest_s]
+
+
 async def test_half_a_line_at_the_end_of_a_stream_is_not_an_event() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST)
@@ -223,6 +263,8 @@ async def test_a_list_that_is_too_old_for_its_watch_is_followed_by_one_with_larg
         watcher = await followed(api, lambda watcher: "30" in watcher.seen)
     assert watcher.words == ["listed a", "listed b", "listed c"]
     assert limits(script) == ["250", "1000", "4000"]
+    # After a list nobody is asked how far the cluster is.
+    assert "probe" not in map(kind_of, script.asked)
 
 
 @pytest.mark.parametrize("expired", EXPIRIES)
@@ -378,6 +420,29 @@ async def test_a_quiet_stream_is_current_where_the_cluster_has_not_moved_on() ->
     assert watcher.words == ["listed a"]
     assert watcher.seen == ["10", "10", "10"]
     assert len(watches(script)) == 1
+
+
+async def test_what_is_told_is_known_to_be_current_as_of_when_it_came() -> None:
+    watcher = Watcher()
+
+    def slowly(told: Watcher) -> bool:
+        watcher.time += isinstance(told.told[-1], Changed)
+        return told.seen == ["10", "11"]
+
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(event("ADDED", 11, "b")), QUIET)
+        told = await followed(api, slowly, rhythm=Rhythm(pace=watcher.pace))
+    assert [item.at for item in told.told if isinstance(item, Seen)] == [0.0, 0.0]
+
+
+async def test_a_quiet_stream_is_current_as_of_when_that_was_asked() -> None:
+    async with scripted() as (script, api):
+        pace = Pace(now=lambda: float(sum(kind_of(target) == "probe" for target in script.asked)))
+        script.add("list", LIST)
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: len(watcher.seen) == 3, rhythm=Rhythm(pace=pace, quiet_s=0.001))
+    assert [item.at for item in watcher.told if isinstance(item, Seen)] == [0.0, 0.0, 1.0]
 
 
 async def test_a_quiet_stream_that_has_lost_events_is_replaced() -> None:
@@ -639,6 +704,16 @@ async def test_doubt_lasts_until_a_bookmark_or_an_event() -> None:
     assert [target.rpartition("=")[2] for target in script.asked if "watch" in target][:4] == ["300", "3", "3", "3"]
 
 
+async def test_brief_watches_that_end_again_and_again_without_an_event_back_off() -> None:
+    watcher = Watcher()
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
+        script.add("watch", QUIET, *[stream()] * 5, stream(event("BOOKMARK", 12)), QUIET)
+        await followed(api, lambda watcher: "12" in watcher.seen, rhythm=hasty(watcher))
+    assert watcher.slept == [0.05, 0.1, 0.2, 0.4]
+
+
 async def test_a_quiet_stream_of_a_server_that_does_not_answer_is_given_up() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, failure(500, "InternalError"), page("10", ["a"]))
@@ -714,6 +789,25 @@ async def test_whoever_has_all_listed_anew_is_not_told_what_was_not_served_befor
         assert await versions.find(RULES) is None
         again = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES, versions=versions)
     assert again.words == ["listed "]
+
+
+async def test_what_others_find_to_be_gone_while_it_is_watched_is_listed_once_it_is_there_again() -> None:
+    none, served = resources("resourceclaims"), resources("resourceclaims", "devicetaintrules")
+    async with scripted() as (script, api):
+        script.add("/apis", groups("v1"))
+        script.add(f"{GROUP}/v1", served, *[none] * (1 + int(GONE_S / MISSED_PAUSE_S)), served)
+        for version in ("v1beta2", "v1alpha3"):
+            script.add(f"{GROUP}/{version}", NOT_FOUND)
+        script.add("list", EMPTY)
+        script.add("watch", stream(), QUIET)
+        versions = Versions(api, Watcher().pace, lambda _: None)
+
+        def forgotten(watcher: Watcher) -> bool:
+            versions.forget(RULES)
+            return "Unserved" in watcher.words and len(watcher.seen) > 1
+
+        watcher = await followed(api, forgotten, resource=RULES, versions=versions)
+    assert watcher.words == ["listed ", "listed ", "Unserved", "listed "]
 
 
 async def test_a_server_that_lists_its_groups_only_later_serves_them_all_the_same() -> None:
