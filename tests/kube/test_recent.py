@@ -85,3 +85,15 @@ def test_after_a_gap_everything_is_read() -> None:
     recent.forget()
     recent.read(ResourceClaim, CLAIM, reads)
     assert reads.count == 2
+
+
+def test_what_is_forgotten_or_put_again_takes_no_room() -> None:
+    recent, reads = Recent(), Reads(CLAIM)
+    noun = parse_claim(CLAIM)
+    assert isinstance(noun, ResourceClaim)
+    for is_forgotten in [True] * (2 * BYTES // LONGEST) + [False] * (2 * BYTES // LONGEST):
+        recent.put(noun, LONGEST)
+        if is_forgotten:
+            recent.forget()
+    recent.read(ResourceClaim, CLAIM, reads)
+    assert not reads.count
