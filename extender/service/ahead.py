@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
@@ -33,7 +33,7 @@ LOG: Final = logging.getLogger(__name__)
 MOST: Final = 128
 # Pods that are written for at once: half of the connections that bindings leave to all else.
 AT_ONCE: Final = CONNECTIONS // 2
-# Those of whom a round looks whether they wait still.
+# Of those about whom the scheduler was told a round looks at so many, whether they are on their way still.
 BATCH: Final = 16
 
 
@@ -56,7 +56,6 @@ class Ahead:
     # About whom the scheduler asks: they wait for their answer.
     _hurried: set[Uid] = field(default_factory=set)
     _renewed: Grounds | None = None
-    _looked: int = 0  # how many of those sent were seen to wait still since the first one was
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -140,9 +139,8 @@ class Ahead:
 
     async def _round(self, send: Callable[[Sent], object]) -> None:
         """Look at all that are on their way, and send more."""
-        # Of what was taken back for more important pods nothing is promised of nodes any more.
-        self._forget([sent.pod.uid for sent in self._sent if not self._is_promised(sent.pod.uid)])
-        self._forget_some()
+        self._forget()
+        self._sent.look(BATCH, self._is_on_its_way)
         await self._renew()
         await self._send(send)
 
@@ -160,25 +158,12 @@ class Ahead:
             if self._renewed is None:
                 self._stirred.set()
 
-    def _forget_some(self) -> None:
-        """Look at a few of those on their way: there are many rounds."""
-        self._sent.look(BATCH, self._is_on_its_way)
-        some = [sent.pod.uid for sent in islice(self._sent, self._looked, self._looked + BATCH)]
-        gone = self._forget(some)
-        self._looked = self._looked + BATCH - gone if len(some) == BATCH else 0
-
-    def _forget(self, pods: Iterable[Uid]) -> int:
-        """Forget those of *pods* that wait no longer, or whose promise has run out; say how many."""
-        gone = 0
-        for uid in pods:
-            promise = self.belief.ledger.of_pod(uid)
-            if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
-                self._sent.drop(uid)
-                gone += 1
-            if promise is None:
-                # Nobody has asked, so it was not sent there in vain.
-                self.planner.withdraw(uid)
-        return gone
+    def _forget(self) -> None:
+        """Forget those whose promise has run out, or was taken back for more important pods."""
+        for uid in [sent.pod.uid for sent in self._sent if not self._is_promised(sent.pod.uid)]:
+            self._sent.drop(uid)
+            # Nobody has asked, so it was not sent there in vain.
+            self.planner.withdraw(uid)
 
     async def _send(self, send: Callable[[Sent], object]) -> None:
         """Plan and *send* the next pods, in the scheduler's order; those whose claims were not shown yet wait for them.
@@ -223,7 +208,6 @@ class Ahead:
         # Two writes for one pod would race: those that are being written for are looked at once that is over.
         changed = self._changed()
         anew = [sent for sent in changed if sent.pod.uid not in self._written_for]
-        self._forget([sent.pod.uid for sent in anew])
         moved = list[tuple[Sent, Sent | None]]()
         for sent in anew:
             # Since it was looked at the scheduler may have asked about it: what it was told is left alone.

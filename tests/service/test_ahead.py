@@ -219,8 +219,9 @@ async def held(scene: Scene) -> AsyncIterator[Held]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def rested(scene: Scene) -> None:
-    scene.ahead.stir()
+async def rested(scene: Scene, *, is_stirred: bool = True) -> None:
+    if is_stirred:
+        scene.ahead.stir()
     for _ in range(100):
         await asyncio.sleep(0)
 
@@ -245,7 +246,7 @@ async def test_a_pod_that_is_being_written_for_is_sent_elsewhere_after_that() ->
         await rested(scene)
         assert writes.sent == [("p000", first)]
         writes.is_over.set()
-        await rested(scene)
+        await rested(scene, is_stirred=False)
     assert writes.sent == [("p000", first), ("p000", N2 if first == N1 else N1)]
     assert writes.based_on == ["1", "9"]
 
@@ -377,6 +378,7 @@ async def test_no_more_are_on_their_way_than_the_scheduler_soon_takes() -> None:
     first, node_name = scene.writes.sent[0]
     assert node_name is not None
     scene.ahead.asked(pod(first), [node_name])
+    assert scene.ahead._stirred.is_set()
     assert [name for name, _ in await scene.settle()] == [f"p{MOST:03}"]
 
 
@@ -553,6 +555,40 @@ async def test_who_is_to_go_elsewhere_and_loses_that_too_is_nominated_nowhere() 
     assert writes.sent == [("p000", None)]
 
 
+@pytest.mark.parametrize("what", ["asked", "gone"])
+async def test_who_is_to_go_nowhere_and_is_promised_something_since_or_gone_keeps_its_nomination(what: str) -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(one)
+    assert len(await scene.settle()) == 1
+    scene.ahead._gate = asyncio.Semaphore(0)
+    async with held(scene) as writes:
+        scene.tell(*(replace(node(name), is_unschedulable=True) for name in ("n1", "n2")))
+        await rested(scene)
+        scene.tell(node("n1"))
+        if what == "asked":
+            scene.ahead.asked(one, ["n1"])
+            assert isinstance(scene.planner.plan(one, ["n1"], 0.0), Offer)
+        else:
+            scene.belief.apply(Gone(Pod, one.key))
+        scene.ahead._gate.release()
+        await rested(scene)
+    assert writes.sent == []
+
+
+async def test_who_is_promised_another_node_before_it_is_written_for_is_not_nominated_for_the_first() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.ahead._gate = asyncio.Semaphore(0)
+    async with held(scene) as writes:
+        scene.appear(one)
+        await rested(scene)
+        (sent,) = scene.ahead._sent
+        other = "n2" if sent.node == N1 else "n1"
+        assert isinstance(scene.planner.plan(one, [other], 0.0, is_answer=False), Offer)
+        scene.ahead._gate.release()
+        await rested(scene)
+    assert writes.sent == []
+
+
 async def test_where_its_own_node_is_written_the_scheduler_is_behind_though_nothing_else_is_written() -> None:
     scene, (one,) = Scene(*claims(1)), pods(1)
     scene.appear(one)
@@ -627,6 +663,17 @@ async def test_a_pod_whose_node_is_cordoned_is_sent_elsewhere() -> None:
     ((_, second),) = await scene.settle()
     assert {first, second} == {N1, N2}
     assert scene.guessed("renewed")
+
+
+async def test_a_pod_that_is_planned_anew_is_not_in_its_own_way_and_not_told_again_of_the_same_node() -> None:
+    scene, (one,) = equipped(*claims(1)), roomy(1)
+    scene.tell(replace(node("n2", {"cpu": 4}), is_unschedulable=True))
+    scene.appear(one)
+    assert await scene.settle() == [("p000", N1)]
+    scene.tell(gpus("n1", 3))
+    assert await scene.settle() == []
+    assert scene.guessed("renewed")
+    assert [sent.node for sent in scene.ahead._sent] == [N1]
 
 
 async def test_a_pod_for_which_no_node_is_left_is_sent_nowhere() -> None:
@@ -868,14 +915,19 @@ def test_an_answer_that_no_round_would_forget_is_not_remembered(why: str) -> Non
     assert not scene.ahead._sent._answered
 
 
+async def test_whoever_sends_ahead_finds_out_first_whether_that_is_worth_it() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.ahead.sending = Sending("always")
+    assert await scene.settle() == []
+    scene.appear(one)
+    assert await scene.settle() == [("p000", N1)]
+
+
 async def test_of_a_pod_that_is_asked_about_anew_nothing_is_taken() -> None:
-    scene, (first, second, third) = equipped(*claims(3)), roomy(3)
-    node_name = await answered(scene, first)
-    await answered(scene, second)
-    scene.ahead.asked(first, ())
-    scene.planner.withdraw(first.uid)
-    scene.appear(third)
-    assert await scene.settle() == [("p002", node_name)]
+    scene, (one,) = equipped(*claims(1)), roomy(1)
+    node_name = await answered(scene, one)
+    scene.ahead.asked(one, ())
+    assert not scene.ahead._sent.promised.of("cpu", scene.belief.cluster.snapshot.layout)[int(node_name == N2)]
 
 
 async def test_who_is_where_who_was_answered_takes_the_room_is_sent_elsewhere() -> None:
@@ -925,6 +977,21 @@ async def test_who_is_asked_about_at_once_is_planned_and_not_written_for(monkeyp
     scene.appear(*every)
     assert [name for name, _ in await scene.settle()] == [every[-1].key.name]
     assert all(scene.belief.ledger.of_pod(item.uid) for item in every)
+
+
+async def test_who_has_heard_of_another_node_is_told_though_it_is_asked_about_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("extender.service.sending.FEWEST_NODES", 1)
+    every = pods(FEWEST_BEFORE + 1)
+    scene = Scene(*claims(len(every)), replace(node("n2"), is_unschedulable=True), devices=len(every))
+    scene.ahead.sending = Sending("auto", is_known=True)
+    scene.appear(*every)
+    last = every[-1].key.name
+    assert await scene.settle() == [(last, N1)]
+    scene.ahead.asked(every[0], ())
+    scene.tell(node("n2"), replace(node("n1"), is_unschedulable=True))
+    assert await scene.settle() == [(last, N2)]
 
 
 @pytest.mark.parametrize(
