@@ -13,13 +13,14 @@ from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
-from extender.scheduling.drift import PIECE, Audit, Auditor, Kind, findings
+from extender.scheduling.drift import LEAK_S, PIECE, Audit, Auditor, Kind, findings
 from extender.state.belief import Belief
-from extender.state.ledger import ClaimHold, Promise
+from extender.state.ledger import UNMADE, ClaimHold, Promise
 from tests.scheduling.cast import OURS, THEIRS, belief_of, claim, consumer, device, gpus, held, node, pod
 
 POD, OTHER = pod("p", "a"), pod("q", "b")
 KEY = ObjectKey("ns", "a")
+GROUP = Consumer(resource="podgroups", name="g", uid=Uid("uid-g"))
 
 
 def believing(*claims: ResourceClaim, pods: tuple[Pod, ...] = (POD, OTHER)) -> Belief:
@@ -65,6 +66,17 @@ def test_a_hold_for_a_claim_that_is_gone_is_a_ghost() -> None:
     assert found(belief) == [(Kind.GHOST, None, POD.key)]
 
 
+@pytest.mark.parametrize(("uid", "unseen"), [(f"{UNMADE}a", None), ("uid-a", KEY)], ids=["to be made", "not shown yet"])
+def test_a_hold_for_a_claim_that_is_yet_to_be_shown_is_a_ghost_once_the_pod_is_gone(
+    uid: str, unseen: ObjectKey | None
+) -> None:
+    belief = believing()
+    belief.ledger.reserve(Promise(POD.uid, NodeName("n1"), (ClaimHold(Uid(uid), (), version=1, unseen=unseen),)))
+    assert found(belief) == []
+    belief.apply(Gone(Pod, POD.key))
+    assert found(belief) == [(Kind.GHOST, unseen, None)]
+
+
 def test_a_device_that_looks_taken_and_is_in_no_claim_is_a_ghost() -> None:
     belief = believing(held(claim("a"), device("n1", 0), by=POD))
     belief.cluster.claims.drop(KEY)
@@ -72,9 +84,15 @@ def test_a_device_that_looks_taken_and_is_in_no_claim_is_a_ghost() -> None:
 
 
 def test_a_device_in_two_claims_is_a_double() -> None:
-    belief = believing(
-        held(claim("a"), device("n1", 0), by=POD), held(claim("b", version=2), device("n1", 0), by=OTHER)
-    )
+    second = replace(held(claim("b", version=2), device("n1", 0)), reserved_for=(GROUP, consumer(OTHER)))
+    belief = believing(held(claim("a"), device("n1", 0), by=POD), second)
+    assert found(belief) == [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)]
+
+
+def test_a_device_that_is_published_no_more_is_a_double_only_in_two_claims() -> None:
+    belief = believing(held(claim("a"), device("gone", 0), by=POD))
+    assert found(belief) == []
+    belief.apply(Changed(held(claim("b"), device("gone", 0), by=OTHER)))
     assert found(belief) == [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)]
 
 
@@ -112,6 +130,7 @@ def test_a_share_that_is_not_left_of_a_device_is_a_double(units: int, doubles: l
         shared(held(claim("c"), device("n1", 0), by=POD), 0),
     )
     belief.apply(Changed(with_memory(gpus("n1", 4, Traits(allow_multiple_allocations=True)), 10)))
+    belief.apply(Changed(gpus("n0", 4)))
     assert found(belief) == doubles
 
 
@@ -153,6 +172,19 @@ def test_what_is_compared_is_looked_at_in_pieces() -> None:
     assert sum(1 for _ in work) >= 3 * 3
 
 
+def test_what_comes_during_an_audit_does_not_end_it() -> None:
+    pods = [pod(f"p{number}") for number in range(2 * PIECE)]
+    belief = believing(*(held(claim(item.key.name), device("n1", 0), by=item) for item in pods), pods=tuple(pods))
+    bound = [Footprint(key=item.key, uid=item.uid, node=NodeName("n1"), amounts=(("pods", 1),)) for item in pods]
+    belief.apply(Listed(ResourceClaim, tuple(belief.cluster.claims)))
+    belief.apply(Listed(Footprint, tuple(bound)))
+    for number, _ in enumerate(Auditor(belief).audit(lambda: 0.0)):
+        new = pod(f"new{number}")
+        belief.apply(Changed(new))
+        belief.apply(Changed(held(claim(new.key.name), device("n1", 1), by=new)))
+        belief.apply(Changed(replace(bound[0], key=ObjectKey("ns", f"bound{number}"), uid=Uid(f"bound{number}"))))
+
+
 def test_a_device_in_a_claim_that_looks_free_is_a_double() -> None:
     belief = believing(claim("a"))
     belief.cluster.claims.put(held(claim("a"), device("n1", 0), by=POD))
@@ -172,6 +204,19 @@ def test_a_claim_that_no_pod_has_a_use_for_is_a_leak(user: Pod | None, bound: st
     assert [kind for kind, _, _ in found(belief)] == [Kind.LEAK] * is_leak
 
 
+def test_a_claim_that_one_of_its_pods_has_a_use_for_is_no_leak() -> None:
+    both = replace(held(claim("c"), device("n1", 0)), reserved_for=(consumer(pod("gone")), consumer(OTHER)))
+    assert found(believing(both)) == []
+
+
+def test_before_it_is_known_which_pods_are_bound_nothing_is_left_to_those_that_are_gone() -> None:
+    belief = belief_of(node("n1"), gpus("n1", 4), held(claim("a"), device("n1", 0), by=POD))
+    belief.loads.is_known = False
+    assert found(belief) == []
+    belief.apply(Listed(Footprint, ()))
+    assert found(belief) == [(Kind.LEAK, KEY, POD.key)]
+
+
 def shown(on: Belief, *claims: str, scheduler: str = OURS) -> None:
     """Show POD as one that is bound and has *claims*."""
     footprint = Footprint(
@@ -181,7 +226,6 @@ def shown(on: Belief, *claims: str, scheduler: str = OURS) -> None:
 
 
 GIVEN = held(claim("a"), device("n1", 0), by=POD)
-GROUP = Consumer(resource="podgroups", name="g", uid=Uid("uid-g"))
 
 
 @pytest.mark.parametrize(
@@ -259,15 +303,16 @@ def test_a_claim_that_a_waiting_pod_asks_for_is_no_leak() -> None:
 def test_a_claim_reserved_for_something_else_than_a_pod_is_no_leak() -> None:
     other = replace(consumer(POD), resource="jobs")
     mine = replace(held(claim("c"), device("n1", 0)), reserved_for=(other,))
-    assert found(believing(mine)) == []
+    assert found(believing(mine, pods=(OTHER,))) == []
 
 
 def test_only_what_lasts_is_told_and_only_once() -> None:
     belief = believing(held(claim("c"), device("n1", 0)))
     auditor = Auditor(belief, patience_s=60.0)
-    assert audited(auditor, 0.0)[:2] == (frozenset(), frozenset())
-    lasting, fresh, _ = audited(auditor, 60.0)
-    assert lasting == fresh == frozenset(findings(belief))
+    # It says nothing of bound pods, so it is all the same when it was last known which these are.
+    assert audited(auditor, 0.0, bound_at=-1.0)[:2] == (frozenset(), frozenset())
+    lasting, fresh, leaks = audited(auditor, 60.0, bound_at=-1.0)
+    assert (lasting, leaks) == (fresh, frozenset()) == (frozenset(findings(belief)), frozenset())
     assert audited(auditor, 80.0)[:2] == (lasting, frozenset())
     belief.apply(Gone(ResourceClaim, ObjectKey("ns", "c")))
     assert audited(auditor, 100.0)[:2] == (frozenset(), frozenset())
@@ -297,6 +342,14 @@ def test_who_goes_while_an_audit_rests_may_be_bound_though_bound_pods_were_known
     assert lasting == leaks == frozenset(findings(belief))
 
 
+def test_what_is_left_to_a_pod_is_acted_upon_sooner_than_told_but_not_at_once() -> None:
+    belief = believing(held(claim("c"), device("n1", 0), by=POD))
+    belief.apply(Gone(Pod, POD.key))
+    belief.apply(Listed(Footprint, ()))
+    auditor = Auditor(belief, patience_s=60.0)
+    assert [len(audited(auditor, now).leaks) for now in (0.0, LEAK_S - 1, LEAK_S)] == [0, 0, 1]
+
+
 def test_who_is_bare_is_told_once_it_was_known_since_that_the_pod_is_bound() -> None:
     belief = believing()
     belief.apply(Listed(ResourceClaim, ()))
@@ -315,3 +368,10 @@ def test_what_comes_back_has_to_last_again() -> None:
     audited(auditor, 30.0)
     belief.apply(Changed(held(claim("c"), device("n1", 0))))
     assert audited(auditor, 60.0)[:2] == (frozenset(), frozenset())
+
+
+def test_who_begins_anew_tells_all_that_lasts() -> None:
+    auditor = Auditor(believing(held(claim("c"), device("n1", 0))), patience_s=0.0)
+    assert audited(auditor, 0.0).fresh
+    auditor.forget()
+    assert audited(auditor, 1.0).fresh
