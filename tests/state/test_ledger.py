@@ -54,6 +54,16 @@ def test_a_write_that_can_no_longer_succeed_ends_its_hold(phase: Phase) -> None:
     assert ledger_in(phase).tell(POD, Event.OUTDATED) is None
 
 
+def test_left_to_a_pod_is_what_nobody_holds_and_what_it_was_merely_offered_itself() -> None:
+    ledger = Ledger()
+    assert ledger.offer(promise())
+    assert ledger.offer(promise(OTHER, Uid("another"), "d1"))
+    left = [[name for name in ("d0", "d1", "d2") if ledger.is_left_to(pod, device("n1", name))] for pod in (POD, OTHER)]
+    assert left == [["d0", "d2"], ["d1", "d2"]]
+    ledger.tell(POD, Event.BIND)
+    assert not ledger.is_left_to(POD, device("n1", "d0"))
+
+
 def test_only_a_definite_refusal_releases_a_reservation() -> None:
     assert ledger_in(Phase.RESERVED).tell(POD, Event.REFUSED) is None
     unknown = ledger_in(Phase.RESERVED).tell(POD, Event.UNANSWERED)
