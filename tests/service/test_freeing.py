@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Gone
+from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.endings import NotBound
 from extender.scheduling.steps import Outcome, Step
@@ -32,9 +33,14 @@ def test_nothing_that_was_found_out_in_an_earlier_term_is_remembered() -> None:
     freeing._leaving[claim("c").uid] = "1"
     freeing._vain[subject.uid] = Vain(frozenset(), 9.0, 1.0)
     attention._steers[subject.uid], attention._silent = True, claim("c").uid
+    waits = attention.waits
+    waits.awaits(subject.uid, NodeName("n1"), is_unheard=True)
+    waits._nudged[subject.uid] = 1.0
+    waits._left = {subject.uid}
     attention._forget()
     known = freeing.refusals, freeing.cleared, freeing._leaving, freeing._vain, attention._steers, attention._silent
     assert not any(known)
+    assert not any((waits._awaiting, waits._unheard, waits._nudged, waits._left))
 
 
 class Carried(Steps):

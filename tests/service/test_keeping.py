@@ -9,7 +9,7 @@ import pytest
 
 from extender.allocation.features import Features
 from extender.config.settings import Ownership, Settings
-from extender.kube.outcome import Refused, RequestOutcome, Succeeded
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.device import Traits
 from extender.model.names import DeviceName, DriverName, ObjectKey
@@ -153,6 +153,9 @@ async def test_where_rules_are_not_served_that_is_said_once(caplog: pytest.LogCa
     assert line["wayOut"] == keeping.WAY_OUT
 
 
+FORBIDDEN = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="no right to create rules")
+
+
 class Writing:
     """Stands in for writes that may be forbidden, and tells when each driver was tried."""
 
@@ -160,11 +163,12 @@ class Writing:
         self.now = 0.0
         self.tried: list[tuple[float, str]] = []
         self.forbidden = {DRIVER}
+        self.refusal: RequestOutcome = FORBIDDEN
 
     async def create_taint(self, _served: object, driver: str, _key: str) -> RequestOutcome:
         self.tried.append((self.now, driver))
         if driver in self.forbidden:
-            return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="no right to create rules")
+            return self.refusal
         return Succeeded({})
 
 
@@ -209,6 +213,21 @@ async def test_what_is_forbidden_is_said_once_and_tried_ever_more_rarely(caplog:
     failed = samples(metrics)["dra_extender_owner_taint_writes_total", frozenset({("result", "failed")})]
     assert failed == len(writing.tried)
     assert work.warning().startswith(f"no owner taint on {DRIVER}: no right to create rules; ")
+    work.may_write = lambda: False
+    assert work.warning() == ""
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Unknown("no answer"), Refused(kind=Refusal.UNSENT, status=0, reason="", message="not the leader")],
+    ids=["no-answer", "unsent"],
+)
+async def test_what_time_alone_may_help_is_tried_again_as_soon_each_time(outcome: RequestOutcome) -> None:
+    writing = Writing()
+    writing.refusal = outcome
+    work, _, _ = at_work(writing, DRIVER)
+    await rounds(work, writing, 4 * keeping.FIRST_S)
+    assert [at for at, _ in writing.tried] == [number * keeping.FIRST_S for number in range(4)]
 
 
 async def test_a_rule_that_keeps_nobody_away_though_it_is_written_is_said_and_written_ever_more_rarely(
@@ -265,6 +284,20 @@ async def test_a_rule_that_is_undone_before_anybody_looks_is_put_back_at_once(
     counted = samples(metrics)
     for result, times in (("put", 1), ("put back", 2)):
         assert counted["dra_extender_owner_taint_writes_total", frozenset({("result", result)})] == times
+
+
+async def test_a_rule_that_was_left_alone_since_is_put_back_at_once_as_often_as_before() -> None:
+    gone = Gone(DeviceTaintRule, ObjectKey("", "by-hand"))
+    writing = Undone(gone)
+    work, belief, _ = at_work(writing, DRIVER)
+    writing.belief = belief
+    for _ in range(2):
+        for _ in range(keeping.AT_ONCE):
+            await work.round()
+        belief.apply(Changed(rule_for(DRIVER)))
+        await work.round()
+        belief.apply(gone)
+    assert (work.warning(), len(writing.tried)) == ("", 2 * keeping.AT_ONCE)
 
 
 @pytest.mark.parametrize("is_shown", [True, False], ids=["shown", "never-whole"])
@@ -412,8 +445,12 @@ async def test_a_rule_of_ours_that_is_about_to_be_given_the_new_key_is_not_told(
     belief.apply(Changed(replace(rule_for(DRIVER), name=NAME, taint=earlier)))
     with caplog.at_level(logging.WARNING):
         await work.round()
-    assert [driver for _, driver in writing.tried] == [DRIVER]
-    assert not [record for record in caplog.records if "earlier" in record.message]
+        assert [driver for _, driver in writing.tried] == [DRIVER]
+        assert not [record for record in caplog.records if "earlier" in record.message]
+        work.is_wanted = False
+        await work.round()
+    # Where others are to write rules, nobody is about to.
+    assert [record for record in caplog.records if "earlier" in record.message]
 
 
 STRAYS = f", which is {keeping.STRAY}"

@@ -13,6 +13,7 @@ from extender.service.observer import MOST_REASONS, Observer
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import claim
+from tests.telemetry.test_metrics import samples
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
@@ -39,6 +40,25 @@ def test_what_goes_on_being_unreadable_is_told_once_until_all_is_listed_anew(cap
         caplog.clear()
         observer.note(told)
         assert len(lines(caplog)) == count
+
+
+def test_what_may_be_unreadable_all_day_is_not_remembered_for_ever(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("extender.service.observer.MOST_TOLD", 2)
+    observer = Observer(Metrics())
+    for name in ("a", "b", "a", "c", "c", "a"):
+        observer.note(Changed(parse_claim({"metadata": {"name": name}, "spec": []})))
+    assert len(lines(caplog)) == 4
+    assert len(observer._told) == 2
+
+
+def test_each_list_is_counted() -> None:
+    observer = Observer(Metrics())
+    for _ in range(2):
+        observer.note(Listed(ResourceClaim, ()))
+    counted = frozenset({("resource", CLAIMS.name)})
+    assert samples(observer.metrics)["dra_extender_watch_lists_total", counted] == 2
 
 
 def said(caplog: pytest.LogCaptureFixture, resource: Resource = CLAIMS) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.kube.outcome import RequestOutcome, Succeeded
+from extender.kube.outcome import RequestOutcome, Succeeded, Unknown
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import DeviceClass
 from extender.model.names import NodeName, ObjectKey
@@ -98,8 +98,19 @@ async def test_r7_of_a_pod_from_before_it_is_known_where_its_devices_are_made_re
     here = Here(world)
     here.waits.remember(POD)
     here.is_ready()
+    for _ in range(3):
+        await here.pass_time(NUDGE_S)
+    # Other plugins may be what it waits for: it hears of its nomination only once that is taken back.
+    assert (here.wakes.woken, here.taken_back) == ([("p", "n2")], [POD.uid])
+
+
+async def test_r7_who_waits_for_devices_on_one_node_is_not_woken_for_another_that_has_no_room_for_it() -> None:
+    here = Here()
+    here.waits.ended(ORDER, WAITING)
+    here.waits.awaits(POD.uid, N2, is_unheard=False)
+    here.is_ready()
     await here.waits.ready()
-    assert here.wakes.woken == [("p", "n2")]
+    assert here.wakes.woken == [("p", "n1")]
 
 
 async def test_r7_a_pod_from_before_whose_node_is_gone_or_whose_other_claim_is_is_not_remembered() -> None:
@@ -159,6 +170,46 @@ async def test_r7_devices_of_a_pod_whose_class_is_away_for_a_moment_are_kept() -
     assert not here.attention._refusals
 
 
+async def test_what_was_counted_before_is_not_forgotten_when_all_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Here()
+    monkeypatch.setattr(module.Waits, "_is_left", lambda _waits, subject: subject.uid == POD.uid)
+    for count in (None, None, 7):
+        if count:
+            here.attention._refusals[POD.uid] = count
+        await here.pass_time(LOOK_S)
+    assert here.attention._refusals == {POD.uid: 7}
+
+
+@pytest.mark.parametrize("is_unheard", [True, False])
+async def test_r7_whose_devices_are_free_again_is_woken_only_where_other_plugins_keep_it(*, is_unheard: bool) -> None:
+    here = Here()
+    here.waits.awaits(POD.uid, N1, is_unheard=is_unheard)
+    here.belief.apply(Changed(claim("a", version=99)))
+    await here.waits.ready()
+    assert here.wakes.woken == [("p", "n1")] * is_unheard
+
+
+async def test_r7_whose_waking_is_not_answered_is_woken_again_and_is_not_counted_for_what_was_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = Here()
+    outcomes: list[RequestOutcome] = [Unknown("late"), Succeeded({})]
+
+    async def nominated(subject: Pod, node: NodeName, *, is_guarded: bool) -> RequestOutcome:
+        assert is_guarded
+        here.wakes.woken.append((subject.key.name, node))
+        return outcomes.pop(0)
+
+    monkeypatch.setattr(here.wakes, "nominate", nominated)
+    here.waits.ended(ORDER, WAITING)
+    here.attention._refusals[POD.uid] = 7
+    here.is_ready()
+    for _ in range(3):
+        await here.waits.ready()
+    assert here.wakes.woken == [("p", "n1")] * 2
+    assert here.attention._refusals[POD.uid] == 0
+
+
 async def test_whom_nothing_was_made_for_is_not_counted_when_all_are_looked_at() -> None:
     here = Here()
     for _ in range(3):
@@ -205,7 +256,8 @@ async def test_whom_another_attempt_overtakes_while_one_is_tried_again_is_left_a
 
     async def annotate(subject: Pod, *_: object) -> RequestOutcome:
         here.wakes.touched.append(subject.key.name)
-        here.attention.offered(POD)
+        for each in (POD, OTHER):
+            here.attention.offered(each)
         return Succeeded({})
 
     monkeypatch.setattr(here.wakes, "annotate_pod", annotate)
