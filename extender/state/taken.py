@@ -115,8 +115,7 @@ def _set(base: Snapshot, wanted: Mapping[int, Usage]) -> Snapshot:
 
 def _changed(before: Snapshot, after: Snapshot) -> list[int] | None:
     """Return the rows that are used otherwise than before; None where rows mean something else by now."""
-    is_same = before.inventory is after.inventory and before.layout is after.layout
-    if not is_same or before.usage.dictionary is not after.usage.dictionary:
+    if before.inventory is not after.inventory or before.layout is not after.layout:
         return None
     rows = differing(before.usage, after.usage)
     return None if rows is None else rows.tolist()

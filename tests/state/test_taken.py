@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from extender.allocation import columns
 from extender.allocation.snapshot import Snapshot, overlay
 from extender.allocation.usage import WHOLE, Hold, Usage
-from extender.model.change import Changed
-from extender.model.names import NodeName
+from extender.model.change import Changed, Gone
+from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Node
 from extender.state.taken import Taken
 from tests.state.test_cluster import cluster_of, device, holder, node_slice
@@ -51,6 +51,14 @@ class Promised(RuleBasedStateMachine):
     def publish(self, node: str, names: list[str]) -> None:
         self.cluster.apply(Changed(node_slice(node, *names)))
 
+    @rule(name=st.sampled_from(NODES), is_unschedulable=st.booleans())
+    def change_node(self, name: str, *, is_unschedulable: bool) -> None:
+        self.cluster.apply(Changed(Node(name=NodeName(name), is_unschedulable=is_unschedulable)))
+
+    @rule(name=st.sampled_from(NODES))
+    def remove_node(self, name: str) -> None:
+        self.cluster.apply(Gone(Node, ObjectKey("", name)))
+
     @rule(number=st.integers(0, 5))
     def spare(self, number: int) -> None:
         """Leave one out: whoever holds it may use it again."""
@@ -70,6 +78,7 @@ def assert_same(seen: Snapshot, expected: Snapshot) -> None:
     assert seen.usage.decoded() == expected.usage.decoded()
     assert np.array_equal(seen.free, expected.free)
     assert seen.inventory is expected.inventory
+    assert seen.layout is expected.layout
     assert seen.nodes is expected.nodes
 
 
