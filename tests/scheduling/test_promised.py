@@ -1,8 +1,9 @@
 """What is promised of nodes is what was added, whatever cluster is looked at."""
 
 import tracemalloc
+from typing import Final
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender.model.names import NodeName
@@ -16,7 +17,12 @@ AMOUNTS = st.sampled_from([(("cpu", 1),), (("cpu", 2), ("pods", 1)), ()])
 STEPS = st.one_of(st.tuples(NODES, AMOUNTS), st.sampled_from(CLUSTERS), st.none())
 
 
+ONE: Final = (NodeName("a"), (("cpu", 1),))
+
+
 @given(st.lists(STEPS, max_size=30))
+# The last of them goes while its column is known, and another comes.
+@example([ONE, CLUSTERS[0], None, ONE, CLUSTERS[0]])
 def test_each_node_is_told_what_those_need_who_are_on_the_way_to_it(steps: list[object]) -> None:
     """A node and amounts are one more pod, nothing is that the first of them has come, and a layout is looked at."""
     promised, there = Promised(), list[tuple[NodeName, Amounts]]()

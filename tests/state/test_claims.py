@@ -54,6 +54,27 @@ def test_what_is_allocated_is_kept_apart() -> None:
     assert asked([direct], DIRECT) == Asked((), (direct,))
 
 
+@pytest.mark.parametrize(
+    ("entry", "status", "is_lacking"),
+    [
+        (DIRECT, None, True),
+        (PodClaim(name="a", claim_name="known"), None, False),
+        (MADE, PodClaimStatus(name="b", claim_name="pod-b"), True),
+        (MADE, PodClaimStatus(name="b", claim_name="known"), False),
+        # None was needed, and one of which nobody knows yet how it will be called.
+        (MADE, PodClaimStatus(name="b"), False),
+        (MADE, None, False),
+    ],
+)
+def test_a_pod_lacks_a_claim_that_it_names_by_itself_or_by_its_status(
+    entry: PodClaim, status: PodClaimStatus | None, *, is_lacking: bool
+) -> None:
+    known = Claims()
+    known.put(claim("known"))
+    named = replace(POD, claims=(entry,), claim_statuses=(status,) if status else ())
+    assert known.lack(named) is is_lacking
+
+
 def test_an_entry_for_which_no_claim_was_needed_is_passed_over() -> None:
     assert asked([], MADE, statuses=(PodClaimStatus(name="b"),)) == Asked((), ())
 

@@ -14,6 +14,7 @@ from extender.allocation.usage import WHOLE, Hold, Usage
 from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.claim import AllocatedDevice, Allocation, ClaimSpec, ResourceClaim
 from extender.model.device import Capacity, Device, NodeSelection, ResourceSlice
+from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.model.node import Node, Pod
 from extender.model.problem import Problem
@@ -223,6 +224,15 @@ def test_a_claim_that_cannot_be_read_and_has_no_devices_makes_no_other_cluster()
     assert tuple(cluster.problems) == (broken,)
     assert cluster.apply(Gone(ResourceClaim, unread.key)) is before
     assert not cluster.problems
+
+
+@pytest.mark.parametrize("kind", [Pod, Footprint])
+def test_of_pods_that_cannot_be_read_nothing_is_kept_here(kind: type[Pod | Footprint]) -> None:
+    cluster = cluster_of(node_slice("n1", "d0"))
+    before, broken = cluster.snapshot, Problem(kind.__name__, ObjectKey("ns", "p"), "spec", "is broken")
+    for change in (Changed(broken), Listed(kind, (broken,))):
+        assert cluster.apply(change) is before
+        assert not cluster.problems
 
 
 def test_a_slice_that_can_no_longer_be_read_is_not_offered_and_stops_no_other() -> None:
