@@ -19,6 +19,7 @@ from extender.scheduling import refining
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
 from extender.scheduling.ranking import Answer, AnswerPolicy
+from extender.scheduling.survey import Survey
 from extender.scheduling.taste import Taste
 from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker
@@ -115,11 +116,24 @@ def test_nodes_that_a_strict_policy_has_are_found_behind_many_that_it_has_not() 
 def test_where_searches_find_nothing_that_a_policy_has_the_decision_says_so_once() -> None:
     belief = cluster(*(gpus(name, 4) for name in "ab"), nodes="ab")
     belief.apply(Changed(asks("c", some(0), policy="one-numa")))
+    some_nodes = planner_by(belief, Policies()).plan(pod("p", "c"), ["a"], 0.0)
+    assert isinstance(some_nodes, Rejection)
+    # Of the other node nobody knows yet.
+    assert (some_nodes.word, some_nodes.is_hopeless) == (Word.POLICY, False)
     plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
     assert isinstance(plan, Rejection)
     assert (plan.word, plan.is_hopeless) == (Word.POLICY, True)
     assert [(tally.nodes, tally.message) for tally in plan.rejected] == [(2, plan.detail)]
     assert "one-numa" in plan.detail
+
+
+def test_who_may_fit_where_a_search_was_given_up_is_not_hopeless_for_a_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = cluster(gpus("a", 4), nodes="a")
+    belief.apply(Changed(asks("c", some(0), policy="one-numa")))
+    monkeypatch.setattr(Survey, "is_open", lambda _survey, _among=None: True)
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.is_hopeless) == (Word.POLICY, False)
 
 
 def test_a_pod_is_woken_although_another_that_asks_the_same_is_placed_by_a_stricter_policy() -> None:

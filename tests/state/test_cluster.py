@@ -12,12 +12,13 @@ from extender.allocation.cells import DRIVER, FAULT, SHAREABLE, TRAITS, stated
 from extender.allocation.snapshot import Snapshot, overlay
 from extender.allocation.usage import WHOLE, Hold, Usage
 from extender.model.change import Change, Changed, Gone, Listed
-from extender.model.claim import AllocatedDevice, Allocation, ClaimSpec, ResourceClaim
+from extender.model.claim import AllocatedDevice, Allocation, ClaimSpec, DeviceClass, ResourceClaim
 from extender.model.device import Capacity, Device, NodeSelection, ResourceSlice
 from extender.model.footprint import Footprint
-from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.model.node import Node, Pod
 from extender.model.problem import Problem
+from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint
 from extender.state.cluster import Cluster
 from tests.worlds import NODES, World, changes
 
@@ -224,6 +225,30 @@ def test_a_claim_that_cannot_be_read_and_has_no_devices_makes_no_other_cluster()
     assert tuple(cluster.problems) == (broken,)
     assert cluster.apply(Gone(ResourceClaim, unread.key)) is before
     assert not cluster.problems
+
+
+def test_the_devices_of_a_claim_that_a_list_lacks_are_free() -> None:
+    kept, gone = (holder(name, device("n1", place)) for name, place in (("a", "d0"), ("b", "d1")))
+    cluster = cluster_of(Node(name=NODES[0]), node_slice("n1", "d0", "d1"), kept, gone)
+    after = cluster.apply(Listed(ResourceClaim, (kept,)))
+    assert [after.usage_at(row).is_held for row in (0, 1)] == [True, False]
+    assert (cluster.claims.get(gone.key), cluster.holds_of(gone.key)) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Changed(Node(name=NodeName("n0"))),
+        Gone(Node, ObjectKey("", "n1")),
+        Changed(DeviceTaintRule(name="rule", selector=None, taint=Taint(key="sick", effect=NO_SCHEDULE))),
+        Changed(DeviceClass(name=ClassName("class"))),
+    ],
+    ids=["node-comes", "node-goes", "rule", "class"],
+)
+def test_what_was_laid_out_of_nodes_by_their_number_and_taints_is_not_kept_where_these_change(change: Change) -> None:
+    cluster = cluster_of(*(Node(name=name) for name in NODES[:2]), node_slice("n1", "d0"), node_slice("n2", "d0"))
+    before = cluster.snapshot.boards
+    assert cluster.apply(change).boards is not before
 
 
 @pytest.mark.parametrize("kind", [Pod, Footprint])
