@@ -11,6 +11,7 @@ from extender.model.names import ClassName, DeviceName, DriverName, ObjectKey, P
 from extender.model.node import Container, Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.endings import Bound, NotBound, Result
+from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Rejection
 from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import (
@@ -97,6 +98,9 @@ def test_a_pod_whose_status_names_a_claim_that_is_gone_goes_only_where_another_i
     assert plan.nodes == (N2,)
     alone = planner_of(world.belief).plan(mapped, [N1], 0.0)
     assert isinstance(alone, Rejection)
+    needs = needs_of(mapped, world.belief)
+    assert isinstance(needs, Needs)
+    assert "which is gone" in str(planner_of(world.belief).chooser.place(needs, N1))
     result = bind(world, subject=mapped)
     assert not is_bound(world, result)
     assert isinstance(result, NotBound)
