@@ -37,26 +37,9 @@ class Fleet:
         """Return the rows that changed after *clock*, or all if it is before everything: int64[some]."""
         return np.flatnonzero(self._changed > clock)
 
-    def take(self, ask: PodAsk, spot: Spot) -> None:
-        """Give *ask* what it needs at *spot*."""
-        self._move(ask, spot, -1)
-
-    def give(self, ask: PodAsk, spot: Spot) -> None:
-        """Take back what *ask* had at *spot*."""
-        self._move(ask, spot, 1)
-
     def set(self, row: int, cpu: int, memory: int, free: Integers) -> None:
         """Say what is free on a node now; free: int64[devices]."""
         self.rows.cpu[row], self.rows.memory[row], self.rows.free[row] = cpu, memory, free
-        self._touch(row)
-
-    def _move(self, ask: PodAsk, spot: Spot, sign: int) -> None:
-        self.rows.cpu[spot.row] += sign * ask.cpu
-        self.rows.memory[spot.row] += sign * ask.memory
-        self.rows.free[spot.row, list(spot.devices)] += sign * ask.amount
-        self._touch(spot.row)
-
-    def _touch(self, row: int) -> None:
         self.clock += 1
         self._changed[row] = self.clock
 
@@ -83,15 +66,6 @@ class Placer:
         self.measure = measure
         self._views.clear()
 
-    def best(self, ask: PodAsk) -> Spot | None:
-        """Return the best spot: of equal ones the one with the least free, then the first. None where none fits."""
-        view = self._view(ask)
-        best = view.gain.max(initial=NOWHERE)
-        if best == NOWHERE:
-            return None
-        equal = np.flatnonzero(view.gain == best)
-        return self.spot(ask, int(equal[self.fleet.rows.free[equal].sum(axis=1).argmin()]))
-
     def gains(self, ask: PodAsk) -> Integers:
         """Return the gain of each node at its best devices, NOWHERE where *ask* does not fit: int64[nodes]."""
         return self._view(ask).gain.copy()
@@ -101,18 +75,8 @@ class Placer:
         view = self._view(ask)
         if view.gain[row] == NOWHERE:
             return None
-        return self._spot(ask, row, int(view.place[row]), int(view.gain[row]))
-
-    def spots(self, ask: PodAsk, row: int) -> list[Spot]:
-        """Return the spots of a node, best first; devices with the same amount free take turns by their places."""
-        rows = self.fleet.rows.at(np.array([row]))
-        gains = self._gains(_tightest_first(rows), ask)[0] if rows.fitting(ask).all() else ()
-        found = [self._spot(ask, row, place, int(gain)) for place, gain in enumerate(gains) if gain != NOWHERE]
-        return sorted(found, key=lambda spot: -spot.gain)
-
-    def _spot(self, ask: PodAsk, row: int, place: int, gain: int) -> Spot:
-        fullest = np.argsort(self.fleet.rows.free[row], kind="stable")
-        return Spot(row, tuple(fullest[place : place + ask.devices].tolist()), gain)
+        fullest, place = np.argsort(self.fleet.rows.free[row], kind="stable"), int(view.place[row])
+        return Spot(row, tuple(fullest[place : place + ask.devices].tolist()), int(view.gain[row]))
 
     def _view(self, ask: PodAsk) -> _View:
         view = self._views.get(ask)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from extender.topology.fragmentation import FGD, OURS, Formula, Measure
 from extender.topology.sharing import NOWHERE, Fleet, Placer, Spot
 from extender.topology.typical import PodAsk, Typical
+from loadtests.quality.openb import best, move
 from tests.topology.fleets import Node, asks, nodes, rows_of, typicals
 
 
@@ -41,7 +42,7 @@ def summary(fleet: list[Node], spot: Spot | None) -> tuple[int, int, int, list[i
 def test_the_best_spot_is_the_one_that_trying_all_finds(fleet: list[Node], typical: Typical, ask: PodAsk) -> None:
     rows = rows_of(fleet)
     measure = Measure(typical, rows)
-    assert summary(fleet, Placer(Fleet(rows), measure).best(ask)) == naive(fleet, measure, ask)
+    assert summary(fleet, best(Placer(Fleet(rows), measure), ask)) == naive(fleet, measure, ask)
 
 
 @given(nodes(), typicals(), st.lists(asks(), max_size=12), st.data())
@@ -55,16 +56,16 @@ def test_what_is_remembered_is_what_is_worked_out_anew(
     for ask in pods:
         anew = Placer(Fleet(shared.rows), measure)
         assert placer.gains(ask).tolist() == anew.gains(ask).tolist()
-        spot = placer.best(ask)
-        assert spot == anew.best(ask)
+        spot = best(placer, ask)
+        assert spot == best(anew, ask)
         if spot:
-            shared.take(ask, spot)
+            move(shared, ask, spot)
             placed.append((ask, spot))
         is_over: bool = data.draw(st.booleans())
         if placed and is_over:
-            shared.give(*placed.pop(data.draw(st.integers(0, len(placed) - 1))))
+            move(shared, *placed.pop(data.draw(st.integers(0, len(placed) - 1))), 1)
     for ask, spot in placed:
-        shared.give(ask, spot)
+        move(shared, ask, spot, 1)
     assert all((now == then).all() for now, then in zip(shared.rows, rows_of(fleet), strict=True))
 
 
@@ -86,19 +87,6 @@ def test_many_alike_nodes_are_worth_what_one_is(fleet: list[Node], typical: Typi
     assert many.tolist() == Placer(Fleet(rows_of(fleet)), measure).gains(ask).tolist() * 20
 
 
-@given(nodes(), typicals(), asks())
-def test_the_spots_of_a_node_come_best_first(fleet: list[Node], typical: Typical, ask: PodAsk) -> None:
-    placer = Placer(Fleet(rows_of(fleet)), Measure(typical, rows_of(fleet)))
-    for row, node in enumerate(fleet):
-        spots = placer.spots(ask, row)
-        assert spots[:1] == [spot for spot in [placer.spot(ask, row)] if spot]
-        assert [spot.gain for spot in spots] == sorted((spot.gain for spot in spots), reverse=True)
-        assert bool(spots) == node.fits(ask)
-        if ask.devices == 1:
-            wanted = [place for place, free in enumerate(node.free) if free >= ask.amount]
-            assert sorted(spot.devices[0] for spot in spots) == wanted * bool(spots)
-
-
 def test_another_measure_is_followed_at_once() -> None:
     share, whole = PodAsk(1, 1, 4, 1), PodAsk(1, 1, 8, 1)
     rows = rows_of([Node(8, 8, (8,)), Node(8, 8, (8, 5))])
@@ -112,15 +100,15 @@ def test_a_node_that_is_told_anew_is_looked_at_anew() -> None:
     ask = PodAsk(1, 1, 4, 1)
     fleet = Fleet(rows_of([Node(8, 8, (2,))]))
     placer = Placer(fleet, Measure(Typical.of({ask: 1}), rows_of([Node(8, 8, (8,))])))
-    assert (placer.best(ask), placer.gains(ask).tolist(), placer.spot(ask, 0)) == (None, [NOWHERE], None)
+    assert (best(placer, ask), placer.gains(ask).tolist(), placer.spot(ask, 0)) == (None, [NOWHERE], None)
     fleet.set(0, 8, 8, np.array([6]))
-    assert placer.best(ask) == placer.spot(ask, 0) != None  # noqa: E711 - three at once
+    assert best(placer, ask) == placer.spot(ask, 0) != None  # noqa: E711 - three at once
 
 
 @pytest.mark.parametrize("formula", [FGD, OURS], ids=["fgd", "ours"])
 def test_where_nothing_is_typical_the_tightest_node_is_taken_and_of_equal_ones_the_first(formula: Formula) -> None:
     rows = rows_of([Node(8, 8, (8, 8)), Node(8, 8, (8, 3)), Node(8, 8, (5, 6))])
-    spot = Placer(Fleet(rows), Measure(Typical(()), rows, formula)).best(PodAsk(1, 1, 4, 1))
+    spot = best(Placer(Fleet(rows), Measure(Typical(()), rows, formula)), PodAsk(1, 1, 4, 1))
     assert spot is not None
     assert (spot.row, spot.devices) == (1, (0,))
 
@@ -128,7 +116,7 @@ def test_where_nothing_is_typical_the_tightest_node_is_taken_and_of_equal_ones_t
 def test_a_share_goes_where_it_leaves_devices_whole() -> None:
     share, whole = PodAsk(1, 1, 4, 1), PodAsk(1, 1, 8, 1)
     rows = rows_of([Node(8, 8, (8, 8)), Node(8, 8, (8, 4))])
-    spot = Placer(Fleet(rows), Measure(Typical.of({share: 1, whole: 1}), rows)).best(share)
+    spot = best(Placer(Fleet(rows), Measure(Typical.of({share: 1, whole: 1}), rows)), share)
     assert spot is not None
     assert (spot.row, spot.devices) == (1, (1,))
 
@@ -136,6 +124,6 @@ def test_a_share_goes_where_it_leaves_devices_whole() -> None:
 def test_a_pod_without_devices_goes_where_cpu_is_not_what_devices_wait_for() -> None:
     share, plain = PodAsk(4, 1, 8, 1), PodAsk(4, 1)
     rows = rows_of([Node(8, 8, (8, 8)), Node(12, 8, (8, 8))])
-    spot = Placer(Fleet(rows), Measure(Typical.of({share: 1}), rows)).best(plain)
+    spot = best(Placer(Fleet(rows), Measure(Typical.of({share: 1}), rows)), plain)
     assert spot is not None
     assert spot.row == 1
