@@ -60,23 +60,8 @@ class Typical:
     asks: tuple[tuple[PodAsk, int], ...]
 
     @staticmethod
-    def of(counts: Mapping[PodAsk, int], covering: int = 1000) -> "Typical":
-        """Take the most frequent asks until *covering* of a thousand pods are met."""
-        most_frequent = sorted(((ask, count) for ask, count in counts.items() if count), key=lambda pair: pair[::-1])
-        wanted, met, taken = sum(counts.values()) * covering, 0, []
-        for ask, count in reversed(most_frequent):
-            if met * 1000 < wanted:
-                taken.append((ask, count))
-                met += count
-        return Typical(tuple(sorted(taken)))
-
-    @staticmethod
-    def unknown(models: int, amount: int) -> "Typical":
-        """Expect one pod for each model, which needs a device with *amount* and nothing beside it.
-
-        Otherwise the first pods take what is scarce before the first of those comes that can use nothing else.
-        """
-        return Typical.of({PodAsk(0, 0, amount, 1, 1 << model): 1 for model in range(models)})
+    def of(counts: Mapping[PodAsk, int]) -> "Typical":
+        return Typical(tuple(sorted((ask, count) for ask, count in counts.items() if count)))
 
     def renumbered(self, numbers: Mapping[int, int]) -> "Typical":
         """Return the same where models have other *numbers*."""

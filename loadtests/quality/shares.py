@@ -14,6 +14,7 @@ from extender.topology.shared import PLENTY
 from extender.topology.sharing import Fleet, Placer
 from extender.topology.typical import PodAsk, Typical
 from loadtests.bench.report import RESULTS
+from loadtests.quality.traces import unknown
 
 DEVICES = 8
 LOADS = (0.6, 0.9)
@@ -67,7 +68,7 @@ def placings(asked: dict[int, int]) -> dict[str, Placing]:
         "random": at_random(),
         "first fit": first_fit,
         "tightest": tightest,
-        "ours": ours(Typical.unknown(1, WHOLE)),
+        "ours": ours(unknown(1)),
         "ours, mix known": ours(known),
     }
 

@@ -19,6 +19,11 @@ WHOLE = 1000
 ASKED = 130
 
 
+def unknown(models: int) -> Typical:
+    """Expect one pod for each model, which needs a whole device and nothing beside it."""
+    return Typical.of({PodAsk(0, 0, WHOLE, 1, 1 << model): 1 for model in range(models)})
+
+
 class Trace:
     """Nodes by name, and pods by name."""
 
@@ -36,7 +41,7 @@ class Trace:
             free=np.where(np.arange(devices.max()) < devices[:, None], WHOLE, 0),
             model=np.array([models.index(node["model"]) for node in nodes]),
         )
-        self.unknown = Typical.unknown(len(models), WHOLE)
+        self.unknown = unknown(len(models))
         pods = sorted(_table(f"openb_pod_list_{name}"), key=lambda pod: pod["name"])
         self.pods = [self._ask(pod) for pod in pods]
         self.counts = Counter(self.pods)

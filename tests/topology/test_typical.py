@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import pairwise
 from random import Random
 
@@ -5,15 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.topology.typical import ANY, KINDS, MEMORY, Census, PodAsk, Typical
+from loadtests.quality.openb import frequent
+from loadtests.quality.traces import unknown
 from tests.topology.fleets import asks
 
 ONE, TWO, THREE = (PodAsk(cpu, 0, 1, 1) for cpu in (1, 2, 3))
 
 
 def test_the_most_frequent_asks_are_typical_until_enough_pods_are_met() -> None:
-    counts = {ONE: 5, TWO: 70, THREE: 25}
-    assert Typical.of(counts, covering=950).asks == ((TWO, 70), (THREE, 25))
-    assert Typical.of(counts, covering=951).asks == ((ONE, 5), (TWO, 70), (THREE, 25))
+    counts = Counter({ONE: 5, TWO: 70, THREE: 25})
+    assert frequent(counts, 950).asks == ((TWO, 70), (THREE, 25))
+    assert frequent(counts, 951).asks == ((ONE, 5), (TWO, 70), (THREE, 25))
 
 
 def test_asks_that_are_not_met_are_not_typical() -> None:
@@ -30,7 +33,8 @@ def test_pods_without_devices_count_but_are_not_served() -> None:
 def test_the_order_of_counts_does_not_matter(counts: dict[PodAsk, int], covering: int, chance: Random) -> None:
     moved = list(counts.items())
     chance.shuffle(moved)
-    assert Typical.of(dict(moved), covering) == Typical.of(counts, covering)
+    assert frequent(Counter(dict(moved)), covering) == frequent(Counter(counts), covering)
+    assert Typical.of(dict(moved)) == Typical.of(counts)
 
 
 def test_what_was_asked_becomes_typical() -> None:
@@ -41,8 +45,8 @@ def test_what_was_asked_becomes_typical() -> None:
 
 
 def test_what_is_expected_at_the_start_counts_as_if_it_was_asked() -> None:
-    start = Typical.unknown(models=2, amount=8)
-    assert start.asks == ((PodAsk(0, 0, 8, 1, 0b01), 1), (PodAsk(0, 0, 8, 1, 0b10), 1))
+    start = unknown(2)
+    assert start.asks == ((PodAsk(0, 0, 1000, 1, 0b01), 1), (PodAsk(0, 0, 1000, 1, 0b10), 1))
     assert Census(start).meet(ONE) == Typical.of({**dict(start.asks), ONE: 1})
 
 
@@ -68,8 +72,8 @@ def test_only_the_most_frequent_of_very_many_kinds_are_told() -> None:
 
 
 def test_what_is_expected_of_very_many_models_is_told_of_each() -> None:
-    census = Census(Typical.unknown(models=2 * KINDS, amount=8))
-    assert census.meet(ONE) == Typical.of({**dict(Typical.unknown(2 * KINDS, 8).asks), ONE: 1})
+    census = Census(unknown(2 * KINDS))
+    assert census.meet(ONE) == Typical.of({**dict(unknown(2 * KINDS).asks), ONE: 1})
 
 
 @given(
