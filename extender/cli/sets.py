@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Any, Final
 
 from extender.allocation.masks import places_of
-from extender.topology.choice import Aim, Choice, Ranker
+from extender.topology.choice import Choice, Ranker
 from extender.topology.forms import Forms
 from extender.topology.links import Links
 from extender.topology.quality import ONE, Quality
@@ -17,7 +17,7 @@ MEGA_PER_GIGA: Final = 1000
 
 def best_sets(links: Links, size: int, mix: Mix) -> list[dict[str, Any]]:
     """List the best sets in the order in which the policy protect takes them."""
-    ranker = Ranker(Forms().shared(links)[1].shape, Aim(mix))
+    ranker = Ranker(Forms().shared(links)[1].shape, mix)
     # What people read are links as they are, behind a switch across NUMA nodes too.
     plain = Quality(shape_of(links.weights, links.links, links.link_weight))
     full = ranker.quality.shape.full

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from extender.model.frozen import dataclass
 from extender.topology.candidates import EXACT
 from extender.topology.grades import EVEN
 from extender.topology.make import Make
@@ -23,14 +22,6 @@ GROWN = 8
 STRIDES = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """What is aimed at: *keeping* is what the loss of what is left counts, of a thousand; *mix*: what will be asked."""
-
-    mix: Mix
-    keeping: int = KEEPING
-
-
 class Choice(NamedTuple):
     """A set with the parts of its value, of ONE: how good it is, and by how much what is left changes."""
 
@@ -41,13 +32,15 @@ class Choice(NamedTuple):
 
 
 class Ranker:
-    """Ranks sets on all nodes of one make, as *policy* has it; *packing* is of its shape, where others use it too."""
+    """Ranks sets on all nodes of one make, as *policy* has it, where *mix* will be asked for.
 
-    def __init__(self, make: Make | Shape, aim: Aim, policy: Policy = PROTECT, packing: Packing | None = None) -> None:
+    *packing* is of its shape, where others use it too.
+    """
+
+    def __init__(self, make: Make | Shape, mix: Mix, policy: Policy = PROTECT, packing: Packing | None = None) -> None:
         self.make = make if isinstance(make, Make) else Make(make)
-        self.aim = aim
         self.policy = policy
-        self.residual = Residual(packing or Quality(self.make.shape), aim.mix)
+        self.residual = Residual(packing or Quality(self.make.shape), mix)
         self.quality = self.residual.quality
         self._is_plain = replace(policy, name="", forbid=()) == replace(PROTECT, name="")
         self._known: Memo[tuple[int, int, int], tuple[Choice, ...]] = Memo(ANSWERS)
@@ -126,8 +119,8 @@ class Ranker:
         if self._is_plain:
             # What worth comes to where nothing but links and what is left counts: nearly always, for thousands of sets.
             links = quality if mask & mask - 1 else 0
-            return Choice(links + self.aim.keeping * change // 1000, mask, quality, change)
-        value = worth(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
+            return Choice(links + KEEPING * change // 1000, mask, quality, change)
+        value = worth(self.policy, self._outlook(free, mask, quality, change))
         return None if value is None else Choice(value, mask, quality, change)
 
     def _change(self, free: int, mask: int) -> int:
@@ -137,7 +130,7 @@ class Ranker:
     def summands(self, free: int, mask: int) -> Summands:
         """Say what the value of a set is the sum of."""
         quality, change = self.quality.of(mask), self._change(free, mask)
-        return summands(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
+        return summands(self.policy, self._outlook(free, mask, quality, change))
 
     def _outlook(self, free: int, mask: int, quality: int, change: int) -> Outlook:
         make = self.make

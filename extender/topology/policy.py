@@ -92,7 +92,7 @@ class Outlook(NamedTuple):
     every: int
 
 
-# What is left counts half as much as what is taken.
+# What is left counts half as much as what is taken: so much of a thousand.
 KEEPING: Final = 500
 # Beyond all that a set can be worth otherwise: q, what is left, which is up to two, and alignment.
 STEP: Final = 16 * ONE
@@ -114,26 +114,23 @@ class Summands(NamedTuple):
     avoided: int = 0
 
 
-def worth(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> int | None:
-    """Return what a set is worth to *policy*, of ONE; None where the policy does not have it.
-
-    *keeping* is what a change of what is left counts, of a thousand.
-    """
+def worth(policy: Policy, outlook: Outlook) -> int | None:
+    """Return what a set is worth to *policy*, of ONE; None where the policy does not have it."""
     if policy.numa is Wish.STRICT and outlook.zones > 1:
         return None
     if policy.links is Wish.STRICT and not outlook.is_linked:
         return None
-    return sum(summands(policy, outlook, keeping))
+    return sum(summands(policy, outlook))
 
 
-def summands(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> Summands:
+def summands(policy: Policy, outlook: Outlook) -> Summands:
     """Say what the worth of a set is made of."""
     has_links = policy.links is not Wish.IGNORED and outlook.size > 1
     generation, avoided = graded(policy, outlook.generation, outlook.avoided)
     return Summands(
         links=outlook.quality if has_links else 0,
         zones=-ZONE * (min(outlook.zones, MOST_ZONES) - 1) if policy.numa is Wish.PREFERRED else 0,
-        kept=_kept(policy.placing, outlook, keeping),
+        kept=_kept(policy.placing, outlook),
         generation=generation,
         avoided=avoided,
     )
@@ -155,12 +152,12 @@ def spoiling(lost: Number) -> Number:
     return -(STEP // 2 * lost // (lost + 1))
 
 
-def _kept(placing: Placing, outlook: Outlook, keeping: int) -> int:
+def _kept(placing: Placing, outlook: Outlook) -> int:
     # As a share of the node, not of what is free: an empty node would look full to who takes most of a small one.
     spare = 2 * ONE * (outlook.free - outlook.size) // max(1, outlook.every)
     match placing:
         case Placing.PROTECT:
-            return keeping * outlook.change // 1000
+            return KEEPING * outlook.change // 1000
         case Placing.PACK:
             return -spare
         case Placing.SPREAD:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from extender.topology.choice import Aim, Ranker
+from extender.topology.choice import Ranker
 from extender.topology.machine import Group
 from extender.topology.make import Make, make_of
 from extender.topology.memo import Memo
@@ -35,7 +35,7 @@ class Rankers:
             packing = self._packings.get(shape)
             if packing is None:
                 packing = self._packings[shape] = Packing(Quality(shape))
-            ranker = self._known[key] = Ranker(key[0], Aim(mix), policy, packing)
+            ranker = self._known[key] = Ranker(key[0], mix, policy, packing)
         return ranker
 
     def _make(self, group: Group, policy: Policy) -> Make:

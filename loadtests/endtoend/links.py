@@ -149,7 +149,7 @@ async def scheduling(here: Rig, scheduler: str, *, most_allocated: bool) -> Asyn
 
 
 async def measured(scheduler: str, warm_up: int, arrivals: int, *, most_allocated: bool = False) -> Tally:
-    ranker = Ranker(DGX_1V.shape, DGX_1V.aim)
+    ranker = Ranker(DGX_1V.shape, DGX_1V.mix)
     with tempfile.TemporaryDirectory() as folder:
         async with rig(plane(), Path(folder), grant) as here:
             cel = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}

@@ -38,7 +38,7 @@ def rules(ranker: Ranker, workload: Workload) -> dict[str, Rule]:
 
 
 def fleet(load: float) -> Iterator[str]:
-    ranker = Ranker(DGX_1V.shape, DGX_1V.aim)
+    ranker = Ranker(DGX_1V.shape, DGX_1V.mix)
     run = Run(DGX_1V, NODES, load)
     yield f"\n{NODES} x {DGX_1V.name}, load {load}, {run.arrivals:,} arrivals, mean of seeds {SEEDS}"
     yield "  rule                          mean q  perfect  blocked: of 8    all"
@@ -58,9 +58,9 @@ def fleet(load: float) -> Iterator[str]:
 def speed() -> Iterator[str]:
     yield "\nSpeed (medians; not part of what is compared)"
     for workload in (DGX_1V, EIGHT_PCIE):
-        spent = median_ms(lambda: _all(Ranker(workload.shape, workload.aim), workload), 5)  # noqa: B023 - used here
+        spent = median_ms(lambda: _all(Ranker(workload.shape, workload.mix), workload), 5)  # noqa: B023 - used here
         yield f"  {workload.name}: every table, ms: {spent:.1f}"
-    ranker = Ranker(DGX_1V.shape, DGX_1V.aim)
+    ranker = Ranker(DGX_1V.shape, DGX_1V.mix)
     _all(ranker, DGX_1V)
     started = perf_counter()
     for free in range(256):

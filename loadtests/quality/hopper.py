@@ -14,7 +14,7 @@ from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, N
 from extender.model.node import Node
 from extender.model.quantity import parse_quantity
 from extender.topology.aliases import Member, place_of
-from extender.topology.choice import Aim, Ranker
+from extender.topology.choice import Ranker
 from extender.topology.configuration import Configuration
 from extender.topology.ground import Anchored, Ground, Grounds
 from extender.topology.machine import groups_of
@@ -33,7 +33,7 @@ CLASSES = {
     ClassName(name): DeviceClass(name=ClassName(name), selectors=(Selector(f"device.driver == '{driver}'"),))
     for name, driver in (("gpu", GPU), ("nic", NIC), ("cpu", CPU))
 }
-AIM = Aim(Mix.of({1: 40, 2: 30, 4: 25, 8: 5}))
+MIX = Mix.of({1: 40, 2: 30, 4: 25, 8: 5})
 
 
 def gpu(index: int) -> Device:
@@ -95,7 +95,7 @@ def ground_on(board: Board, configuration: Configuration) -> Ground:
     """Say what stands on *board*."""
     members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
     groups = [
-        Anchored(Ranker(group.shape, AIM), group.indices, group.links.is_known)
+        Anchored(Ranker(group.shape, MIX), group.indices, group.links.is_known)
         for group in groups_of(board.node, members, configuration)
     ]
     aliases = {name: tuple(names) for name, names in ALIASES.items()}

@@ -11,7 +11,7 @@ Policy = Callable[[int, int], Sequence[int]]
 
 
 def policies(workload: Workload) -> dict[str, Policy]:
-    ranker = Ranker(workload.shape, workload.aim)
+    ranker = Ranker(workload.shape, workload.mix)
     quality = ranker.quality
 
     def ours(free: int, size: int) -> Sequence[int]:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from statistics import mean
 
 from extender.topology.choice import Choice, Ranker
+from extender.topology.policy import KEEPING
 from loadtests.quality.fleet import Rule, Run
 from loadtests.quality.workload import EIGHT_ALIKE, FOUR_ALIKE
 
 LARGE = SMALL = 16
 LOADS = (0.8, 0.6)
-RANKERS = [Ranker(EIGHT_ALIKE.shape, EIGHT_ALIKE.aim)] * LARGE + [Ranker(FOUR_ALIKE.shape, EIGHT_ALIKE.aim)] * SMALL
+RANKERS = [Ranker(EIGHT_ALIKE.shape, EIGHT_ALIKE.mix)] * LARGE + [Ranker(FOUR_ALIKE.shape, EIGHT_ALIKE.mix)] * SMALL
 # What a set is worth, by who ranks the sets of its node.
 Worth = Callable[[Ranker, Choice], int]
 
@@ -31,7 +32,7 @@ def by(worth: Worth) -> Rule:
 
 def _by_share(ranker: Ranker, choice: Choice) -> int:
     """Value what is left as a share of what the node has when it is empty."""
-    return choice.quality + ranker.aim.keeping * choice.change // ranker.residual.value(ranker.quality.shape.full)
+    return choice.quality + KEEPING * choice.change // ranker.residual.value(ranker.quality.shape.full)
 
 
 RULES = {

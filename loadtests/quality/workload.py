@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from itertools import combinations
 
-from extender.topology.choice import Aim
 from extender.topology.residual import Mix
 from extender.topology.shape import Shape
 
@@ -41,8 +40,8 @@ class Workload:
     asked: tuple[tuple[int, int], ...]
 
     @property
-    def aim(self) -> Aim:
-        return Aim(Mix.of(dict(self.asked)))
+    def mix(self) -> Mix:
+        return Mix.of(dict(self.asked))
 
     def rates(self, load: float, nodes: float = 1) -> dict[int, float]:
         """Return the arrivals of each size in a unit of time that ask for *load* of all devices."""

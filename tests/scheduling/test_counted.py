@@ -15,7 +15,7 @@ from extender.model.quantity import Amounts, parse_quantity
 from extender.scheduling.counted import MOST, change, counts_of, flat, is_extended
 from extender.scheduling.planner import Plain
 from extender.state.belief import Belief
-from extender.topology.choice import Aim, Ranker
+from extender.topology.choice import Ranker
 from extender.topology.demand import EXPECTED
 from tests.scheduling.cast import belief_of, node, planner_of, pod
 
@@ -171,7 +171,7 @@ def test_resources_of_somebody_else_are_extended(name: str, *, counts: bool) -> 
 def test_any_set_of_equal_devices_is_worth_as_much_as_the_first_ones(size: int, free: int, count: int, at: int) -> None:
     free = min(size, free)
     everywhere = [mask for mask in range(1 << size) if mask.bit_count() == free]
-    best = Ranker(flat(size), Aim(EXPECTED)).best(everywhere[at % len(everywhere)], count)
+    best = Ranker(flat(size), EXPECTED).best(everywhere[at % len(everywhere)], count)
     assert (best is None) is (count > free)
     assert change(size, free, count) == (best.change if best else 0)
 

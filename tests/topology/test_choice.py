@@ -5,17 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.allocation.masks import mask_of, places_of
-from extender.topology.choice import KEPT, Aim, Ranker
+from extender.topology.choice import KEPT, Ranker
 from extender.topology.memo import Memo
+from extender.topology.policy import KEEPING
 from extender.topology.residual import Mix
 from extender.topology.shape import Shape
 from tests.topology.shapes import CUBE_MESH, FLAT, PAIRS, TREE, drawn_shapes, levels, matrix, relabelled
 
-AIM = Aim(Mix.of({1: 40, 2: 30, 4: 25, 8: 5}))
+MIX = Mix.of({1: 40, 2: 30, 4: 25, 8: 5})
 
 
 def chosen(shape: Shape, free: int, size: int, among: int = -1) -> tuple[int, ...]:
-    best = Ranker(shape, AIM).best(free, size, among)
+    best = Ranker(shape, MIX).best(free, size, among)
     assert best is not None
     return places_of(best.mask)
 
@@ -37,11 +38,11 @@ def test_what_is_chosen(shape: Shape, free: int, size: int, best: tuple[int, ...
 
 
 def test_too_many_devices_are_not_chosen() -> None:
-    assert Ranker(CUBE_MESH, AIM).best(0b111, 4) is None
-    assert list(Ranker(CUBE_MESH, AIM).choices(0b111, 4)) == []
+    assert Ranker(CUBE_MESH, MIX).best(0b111, 4) is None
+    assert list(Ranker(CUBE_MESH, MIX).choices(0b111, 4)) == []
     # There is no room for so many of anything.
-    assert Ranker(CUBE_MESH, AIM).best(0b111, 1 << 62) is None
-    assert Ranker(levels(450, cell=16), AIM).best(0b111, 4) is None
+    assert Ranker(CUBE_MESH, MIX).best(0b111, 1 << 62) is None
+    assert Ranker(levels(450, cell=16), MIX).best(0b111, 4) is None
 
 
 def test_devices_that_may_not_be_taken_still_count_in_what_is_left() -> None:
@@ -54,7 +55,7 @@ def test_every_set_comes_once_the_best_first(shape: Shape, data: st.DataObject) 
     free = data.draw(st.integers(1, shape.full))
     among = data.draw(st.integers(0, shape.full))
     size = data.draw(st.integers(1, shape.size))
-    found = list(Ranker(shape, AIM).choices(free, size, among))
+    found = list(Ranker(shape, MIX).choices(free, size, among))
     expected = {mask_of(places) for places in combinations(places_of(free & among), size)}
     assert [one.mask for one in found] == list(dict.fromkeys(one.mask for one in found))
     assert {one.mask for one in found} == expected
@@ -64,7 +65,7 @@ def test_every_set_comes_once_the_best_first(shape: Shape, data: st.DataObject) 
 @given(drawn_shapes(), st.data())
 def test_numbers_of_devices_do_not_change_the_value(shape: Shape, data: st.DataObject) -> None:
     order = tuple(data.draw(st.permutations(range(shape.size))))
-    one, other = Ranker(shape, AIM), Ranker(relabelled(shape, order), AIM)
+    one, other = Ranker(shape, MIX), Ranker(relabelled(shape, order), MIX)
     free = data.draw(st.integers(1, shape.full))
     there = mask_of(order[place] for place in places_of(free))
     for size in range(1, free.bit_count() + 1):
@@ -74,7 +75,7 @@ def test_numbers_of_devices_do_not_change_the_value(shape: Shape, data: st.DataO
 
 def test_more_sets_than_are_remembered_still_come_in_order() -> None:
     shape = Shape(matrix(9, {(one, one + 1): 10 * one for one in range(8)}, 5))
-    ranker = Ranker(shape, AIM)
+    ranker = Ranker(shape, MIX)
     for _ in range(2):
         values = [choice.value for choice in ranker.choices(shape.full, 4)]
         assert len(values) == 126 > KEPT
@@ -82,20 +83,20 @@ def test_more_sets_than_are_remembered_still_come_in_order() -> None:
 
 
 def test_the_parts_make_the_value() -> None:
-    choice = Ranker(CUBE_MESH, Aim(AIM.mix, keeping=250)).best(0xFF, 2)
+    choice = Ranker(CUBE_MESH, MIX).best(0xFF, 2)
     assert choice is not None
-    assert choice.value == choice.quality + 250 * choice.change // 1000
+    assert choice.value == choice.quality + KEEPING * choice.change // 1000
 
 
 @given(st.integers(1, 0xFF), st.sampled_from([1, 2, 4]))
 def test_what_is_worked_out_quickly_is_what_the_policy_says(free: int, size: int) -> None:
-    ranker = Ranker(CUBE_MESH, AIM)
+    ranker = Ranker(CUBE_MESH, MIX)
     for choice in ranker.choices(free, size):
         assert choice.value == sum(ranker.summands(free, choice.mask)) == ranker.of(free, choice.mask).value
 
 
 def test_an_empty_node_is_not_opened_for_a_single() -> None:
-    ranker = Ranker(CUBE_MESH, AIM)
+    ranker = Ranker(CUBE_MESH, MIX)
     empty, opened = ranker.best(0xFF, 1), ranker.best(0b1111_1110, 1)
     assert empty is not None
     assert opened is not None
@@ -106,7 +107,7 @@ def test_an_empty_node_is_not_opened_for_a_single() -> None:
 def test_a_large_tree_is_filled_where_it_is_broken(size: int) -> None:
     shape = levels(450, 100, 20, cell=16)
     free = shape.full & ~0xFFF0
-    best = Ranker(shape, AIM).best(free, size)
+    best = Ranker(shape, MIX).best(free, size)
     assert best is not None
     assert best.mask & ~free == 0
     assert best.mask.bit_count() == size
@@ -115,7 +116,7 @@ def test_a_large_tree_is_filled_where_it_is_broken(size: int) -> None:
 
 def test_arbitrary_links_between_many_are_followed() -> None:
     ring = {(one, one + 1): 100 for one in range(15)} | {(0, 15): 100}
-    best = Ranker(Shape(matrix(16, ring, 10)), AIM).best((1 << 16) - 1 & ~0b10010, 2)
+    best = Ranker(Shape(matrix(16, ring, 10)), MIX).best((1 << 16) - 1 & ~0b10010, 2)
     assert best is not None
     assert best.quality == 1_000_000
 

@@ -14,7 +14,7 @@ from extender.model.change import Changed
 from extender.model.device import Attribute, ResourceSlice
 from extender.topology import atlas, memo
 from extender.topology.atlas import Atlas
-from extender.topology.choice import Aim, Ranker
+from extender.topology.choice import Ranker
 from extender.topology.demand import EXPECTED
 from extender.topology.document import document_of
 from extender.topology.machine import Group, groups_of
@@ -134,7 +134,7 @@ def test_behind_a_switch_a_socket_of_several_numa_nodes_is_less_far_than_the_oth
     assert [listed.weights[4][other] for other in (5, 6, 0)] == [450_000, 427_500, 405_000]
     assert [plain.weights[4][other] for other in (5, 6, 0)] == [450_000, 405_000, 405_000]
     # Two GPUs of the first socket are taken: the second is there as a whole.
-    best = Ranker(listed, Aim(EXPECTED)).best(listed.full & ~0b1100, 4)
+    best = Ranker(listed, EXPECTED).best(listed.full & ~0b1100, 4)
     assert best is not None
     assert (best.mask, best.quality) == (0b11110000, ONE)
 

@@ -10,19 +10,19 @@ from extender.allocation.preference import Tightest
 from extender.allocation.question import Ask, At, ask
 from extender.allocation.solve import Manner, Solution
 from extender.model.device import Device
-from extender.topology.choice import Aim, Ranker
+from extender.topology.choice import Ranker
 from extender.topology.linked import Linked, Wired
 from extender.topology.residual import Mix
 from extender.topology.shape import Shape, shape_of
 from tests.allocation.small import CLASSES, claim, cluster, device, holder, node, published, question, request
 from tests.topology.shapes import CUBE_MESH, PAIRS, levels
 
-AIM = Aim(Mix.of({1: 40, 2: 30, 4: 25, 8: 5}))
+MIX = Mix.of({1: 40, 2: 30, 4: 25, 8: 5})
 
 
 def linked(*shapes: Shape) -> Linked:
     """Link the devices of a board, in their order, as the shapes say; those that are left over have no links."""
-    rankers = [Ranker(shape, AIM) for shape in shapes]
+    rankers = [Ranker(shape, MIX) for shape in shapes]
 
     def wiring(board: Board, at: At, ask: Ask) -> Sequence[Wired]:
         del board, at, ask

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from extender.allocation.masks import mask_of, places_of
 from extender.model.names import DriverName
 from extender.topology import choice, make, webs
-from extender.topology.choice import Aim, Ranker
+from extender.topology.choice import Ranker
 from extender.topology.demand import EXPECTED
 from extender.topology.machine import Group, groups_of
 from extender.topology.make import make_of
@@ -29,7 +29,7 @@ def group_of(count: int, product: str) -> Group:
 
 
 def ranker(group: Group, policy: Policy = LINKED) -> Ranker:
-    return Ranker(make_of(group, policy), Aim(EXPECTED), policy)
+    return Ranker(make_of(group, policy), EXPECTED, policy)
 
 
 @pytest.mark.parametrize(

@@ -28,14 +28,14 @@ def test_no_policy_is_better_than_the_optimum(name: str) -> None:
 def test_what_is_exact_on_one_node_is_what_a_simulation_comes_to() -> None:
     policy = policies(FOUR_PCIE)["first fit"]
     node = Node(FOUR_PCIE)
-    ranker = Ranker(FOUR_PCIE.shape, FOUR_PCIE.aim)
+    ranker = Ranker(FOUR_PCIE.shape, FOUR_PCIE.mix)
     run = Run(FOUR_PCIE, nodes=1, load=LOAD, warm_up=100, arrivals=20_000)
     tally = run.tally(by_count(policy, 1), ranker, seed=3)
     assert tally.quality == pytest.approx(node.outcome(node.following(policy), LOAD).quality, abs=0.02)
 
 
 def test_choosing_node_and_devices_together_is_better_than_one_after_the_other() -> None:
-    ranker = Ranker(DGX_1V.shape, DGX_1V.aim)
+    ranker = Ranker(DGX_1V.shape, DGX_1V.mix)
     run = Run(DGX_1V, nodes=8, load=LOAD, warm_up=500, arrivals=3000)
     together = run.tally(jointly(ranker), ranker, seed=3)
     apart = run.tally(by_count(policies(DGX_1V)["ours"], 1), ranker, seed=3)

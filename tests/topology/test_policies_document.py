@@ -9,7 +9,7 @@ import yaml
 
 from extender.allocation.masks import mask_of
 from extender.config.file import parsed
-from extender.topology.choice import Aim, Choice, Ranker
+from extender.topology.choice import Choice, Ranker
 from extender.topology.demand import EXPECTED
 from extender.topology.document import document_of
 from extender.topology.machine import groups_of
@@ -43,7 +43,7 @@ KEYS = [
 
 
 def ranker(policy: Policy) -> Ranker:
-    return Ranker(make_of(GROUP, policy), Aim(EXPECTED), policy)
+    return Ranker(make_of(GROUP, policy), EXPECTED, policy)
 
 
 # Which devices of a node are free.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.allocation.masks import mask_of, places_of
-from extender.topology.choice import Aim, Ranker
+from extender.topology.choice import Ranker
 from extender.topology.companions import PARTNERED, STRANDED, ZONED
 from extender.topology.policy import KEEPING, MOST_ZONES, STEP, ZONE
 from extender.topology.quality import ONE, Quality
@@ -140,7 +140,7 @@ def steps(shape: Shape, size: int) -> int:
         counted += 1
 
     free = shape.full & ~mask_of(range(0, shape.size, 5))
-    ranker = Ranker(shape, Aim(MIX))
+    ranker = Ranker(shape, MIX)
     before = sys.getprofile()
     sys.setprofile(count)
     try:
