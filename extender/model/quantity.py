@@ -117,20 +117,6 @@ class Quantity:
     def neg(self) -> "Quantity":
         return Quantity(-self.nanos, self.format, self.exponent, self.is_int64)
 
-    def mul(self, factor: int) -> "Quantity":
-        """Return the product; an int64 times a fraction stays one only where the result is an integer."""
-        nanos = self.nanos * factor
-        if not self.is_int64:
-            return Quantity(nanos, self.format, self.exponent)
-        if not nanos:
-            return Quantity(0, self.format, 0 if self.nanos else self.exponent, is_int64=True)
-        fits = _fits(_unscaled(nanos, self.exponent))
-        if self.exponent > 0:
-            fits = _fits(nanos // NANO)
-        elif self.exponent < 0:
-            fits = fits and nanos % NANO == 0
-        return Quantity(nanos, self.format, self.exponent, fits)
-
 
 def parse_quantity(text: str) -> Quantity:
     """Parse what apimachinery's ParseQuantity parses; ValueError says what is wrong with the rest."""

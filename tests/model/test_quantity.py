@@ -228,25 +228,6 @@ def test_a_sum_keeps_what_go_remembers(left: str, right: str, total: str, unit: 
     assert (str(result), result.format, result.as_int64) == (total, unit, expected)
 
 
-@pytest.mark.parametrize(
-    ("text", "factor", "product", "value"),
-    [
-        pytest.param("3", 2, "6", 6, id="integer"),
-        pytest.param("3k", -2, "-6k", -6000, id="negative"),
-        pytest.param("500m", 2, "1", None, id="thousandths-remain"),
-        pytest.param("500m", 3, "1500m", None, id="fraction-becomes-a-decimal"),
-        pytest.param("0.0", 3, "0", None, id="zero-keeps-its-places"),
-        pytest.param("500m", 0, "0", 0, id="times-zero-is-an-integer"),
-        pytest.param("9E", 2, "18E", None, id="beyond-int64"),
-        pytest.param("0.5Ki", 2, "1Ki", None, id="decimal"),
-        pytest.param("0.5Ki", 0, "0", None, id="decimal-times-zero"),
-    ],
-)
-def test_a_product_keeps_what_go_remembers(text: str, factor: int, product: str, value: int | None) -> None:
-    result = parse_quantity(text).mul(factor)
-    assert (str(result), result.as_int64) == (product, value)
-
-
 def test_a_difference_is_a_sum_with_the_negative() -> None:
     assert str(parse_quantity("2Gi").sub(parse_quantity("1Mi"))) == "2047Mi"
     assert str(parse_quantity("1").sub(parse_quantity("1500m"))) == "-500m"
@@ -324,11 +305,6 @@ def test_sums_are_exact_and_equal_numbers_have_equal_hashes(left: Quantity, righ
     assert left.add(right).sub(right) == left
     assert (left == right) == (left.nanos == right.nanos)
     assert left != right or hash(left) == hash(right)
-
-
-@given(quantities, st.integers(MIN_INT64, MAX_INT64))
-def test_products_are_exact(quantity: Quantity, factor: int) -> None:
-    assert quantity.mul(factor).nanos == quantity.nanos * factor
 
 
 @given(st.integers(-(10**40), 10**40), st.sampled_from(["DecimalSI", "BinarySI", "DecimalExponent"]))
