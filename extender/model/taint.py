@@ -85,16 +85,14 @@ def blocking(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> tupl
     )
 
 
-def selects(selector: TaintSelector | None, device: DeviceKey, *, absent_selects_all: bool = False) -> bool:
+def selects(selector: TaintSelector | None, device: DeviceKey) -> bool:
     """Tell whether *selector* accepts the names of *device*; what ``asks_attributes`` remains to be asked.
 
-    Without a selector a rule taints nothing, as the API says. Before kube-scheduler agreed with that it tainted
-    everything: *absent_selects_all* does so.
+    Without a selector a rule taints nothing.
     """
-    if selector is None:
-        return absent_selects_all
     return (
-        selector.driver in (None, device.driver)
+        selector is not None
+        and selector.driver in (None, device.driver)
         and selector.pool in (None, device.pool)
         and selector.device in (None, device.device)
     )

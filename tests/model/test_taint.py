@@ -106,9 +106,8 @@ def test_a_rule_selects_by_the_names_that_it_gives(selector: TaintSelector, expe
     assert selects(selector, DEVICE) is expected
 
 
-def test_a_rule_without_a_selector_taints_nothing_unless_told_otherwise() -> None:
+def test_a_rule_without_a_selector_taints_nothing() -> None:
     assert not selects(None, DEVICE)
-    assert selects(None, DEVICE, absent_selects_all=True)
 
 
 @pytest.mark.parametrize(
