@@ -79,11 +79,6 @@ class Partitioned:
             return False
         return any(mask & _parts(chip) for chip in self._chips_of(situation.board))
 
-    def profile(self, board: Board, place: int) -> str | None:
-        """Return the profile of a candidate, by which demand counts it; None where it draws from no counters."""
-        chips = (chip for chip in self._chips_of(board) if place in chip.cuts)
-        return next((chip.pattern.cuts[chip.cuts[place]].profile for chip in chips), None)
-
     def wholes(self, situation: Situation, mask: int) -> int:
         """Return those of *mask* that are whole: no one has any part of them."""
         parts = sum(_parts(chip) for chip in self._chips_of(situation.board))

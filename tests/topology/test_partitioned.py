@@ -223,7 +223,7 @@ def test_whole_ones_are_those_of_which_nobody_has_a_part() -> None:
 
 def test_demand_is_counted_by_profile() -> None:
     board = situation(case(TWO, [claim(request("1g.5gb"))])).board
-    told = {Partitioned().profile(board, place) for place in range(len(board.candidates))}
+    told = {profile for chip in chips_of(board) for profile in chip.pattern.profiles}
     assert told == {*PROFILES, "whole devices"}
 
 
