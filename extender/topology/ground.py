@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, reduce
 from operator import or_
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from extender.allocation.board import Board
 from extender.allocation.masks import mask_of, places_of, within
@@ -13,24 +13,8 @@ from extender.model.frozen import dataclass
 from extender.topology.aliases import Address, Place
 from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
-from extender.topology.choice import Choice
+from extender.topology.choice import Ranker
 from extender.topology.forms import Form
-
-
-class Ranking(Protocol):
-    """Says what sets of linked devices are worth by themselves; a ``Ranker`` is one. Masks are of the shape."""
-
-    def choices(self, free: int, size: int, among: int) -> Iterator[Choice]:
-        """Yield sets of *size* out of *free* and *among*, the best first."""
-        ...
-
-    def of(self, free: int, mask: int) -> Choice:
-        """Return what one set out of *free* is worth."""
-        ...
-
-    def quality_of(self, mask: int) -> int:
-        """Return how good the links of a set are, of ONE."""
-        ...
 
 
 class Anchored(NamedTuple):
@@ -40,7 +24,7 @@ class Anchored(NamedTuple):
     worth, in parts; masks are of the shape. *form* is what is large of it.
     """
 
-    ranking: Ranking
+    ranking: Ranker
     places: tuple[int, ...]
     is_known: bool = True
     tell: Callable[[int, int], tuple[Part, ...]] | None = None
