@@ -8,7 +8,7 @@ from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Preference, Tightest
-from extender.allocation.question import Ask, At, Question
+from extender.allocation.question import At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.solve import Manner, Solution
 from extender.model.frozen import dataclass
@@ -85,9 +85,8 @@ class Panel:
                 avoided |= (thought.avoided >> index & 1) << place
         return Grades(tuple(generations) if policy.prefer else (), avoided)
 
-    def wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
+    def wiring(self, board: Board, at: At) -> Sequence[Wired]:
         """Tell how the devices of *board* are linked, and who chooses of them."""
-        del ask
         return [Wired(self.ranker(group, at), group.indices) for group in self._memory.atlas.on(board)]
 
     def ground(self, situation: Situation) -> Ground:

@@ -10,7 +10,7 @@ from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.preference import NO_SET, Preference, Turn
-from extender.allocation.question import Ask, At
+from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
 from extender.topology.choice import Ranker
@@ -28,7 +28,7 @@ class Wired(NamedTuple):
 
 
 # Tells how the devices of a board are linked, and who chooses for an ask.
-Wiring = Callable[[Board, At, Ask], Sequence[Wired]]
+Wiring = Callable[[Board, At], Sequence[Wired]]
 # Tells which devices of a mask are whole: nobody has any part of them.
 Wholes = Callable[[Situation, int], int]
 # Tells which devices of a board could be given in parts instead.
@@ -78,7 +78,7 @@ class Linked:
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
     ) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
-        every = self._wiring(situation.board, at, situation.asks[at]) if size else ()
+        every = self._wiring(situation.board, at) if size else ()
         free = self._wholes(situation, mask_of(range(len(situation.usages)))) & ~taken(situation, picks) if every else 0
         cut = mask & self._divisible(situation.board)
         valued = (_whole_first(_valued(wired, free, mask, size), cut if cut != mask else 0) for wired in every)

@@ -7,7 +7,7 @@ from extender.allocation.board import Board
 from extender.allocation.choose import choose
 from extender.allocation.features import ALL
 from extender.allocation.preference import Tightest
-from extender.allocation.question import Ask, At, ask
+from extender.allocation.question import At, ask
 from extender.allocation.solve import Manner, Solution
 from extender.model.device import Device
 from extender.topology.choice import Ranker
@@ -24,8 +24,8 @@ def linked(*shapes: Shape) -> Linked:
     """Link the devices of a board, in their order, as the shapes say; those that are left over have no links."""
     rankers = [Ranker(shape, MIX) for shape in shapes]
 
-    def wiring(board: Board, at: At, ask: Ask) -> Sequence[Wired]:
-        del board, at, ask
+    def wiring(board: Board, at: At) -> Sequence[Wired]:
+        del board, at
         starts = [sum(shape.size for shape in shapes[:index]) for index in range(len(shapes))]
         return [
             Wired(ranker, tuple(range(start, start + ranker.quality.shape.size)))
