@@ -15,7 +15,7 @@ from extender.allocation.reason import Fault, Reason, explaining
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, UsageOf, examining
 from extender.allocation.usage import Usage
-from extender.allocation.work import Work, finished
+from extender.allocation.work import Work
 from extender.model.frozen import dataclass
 
 # Candidates that a search tries before it looks ahead, which costs more each time but leaves most of them out.
@@ -115,17 +115,10 @@ def why_not(answer: Answer) -> Work[Reason | Fault | None]:
     return None
 
 
-def solve(
-    question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, known: Known | None = None
-) -> Answer:
-    """Find devices on one node: those of kube-scheduler, or better ones where *manner* has a preference."""
-    return finished(solving(question, board, usage_of, manner, known))
-
-
 def solving(
     question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, known: Known | None = None
 ) -> Work[Answer]:
-    """Do the same piece by piece."""
+    """Find devices on one node: those of kube-scheduler, or better ones where *manner* has a preference."""
     try:
         if known is None:
             known = Known(tuple(usage_of(candidate.key) for candidate in board.candidates), judge_of(board))

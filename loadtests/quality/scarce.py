@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from extender.allocation.preference import Tightest
-from extender.allocation.solve import Manner, Solution, solve
+from extender.allocation.solve import Manner, Solution, solving
+from extender.allocation.work import finished
 from extender.model.device import Attribute, Device, ResourceSlice
 from extender.topology.together import Together
 from loadtests.bench.report import RESULTS
@@ -80,7 +81,7 @@ class Site:
         here = self.boards[state.kind]
         held = [key(GPU, f"gpu-{one}") for one in range(GPUS) if not state.gpus >> one & 1]
         held += [key(NIC, f"net-{one}") for one in range(len(state.kind)) if not state.nics >> one & 1]
-        answer = solve(QUESTIONS[what], here, usages(held), self.manner)
+        answer = finished(solving(QUESTIONS[what], here, usages(held), self.manner))
         if not isinstance(answer, Solution):
             return None
         value = self.together.appraise(answer.situation, answer.picks).value if self.together else 0

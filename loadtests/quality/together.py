@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Question
-from extender.allocation.solve import Manner, Solution, solve
+from extender.allocation.solve import Manner, Solution, solving
+from extender.allocation.work import finished
 from extender.topology.together import Together
 from loadtests.bench.report import RESULTS
 from loadtests.quality.hopper import CORES, CPU, GPU, NIC, board, grounds, key, question, usages
@@ -88,7 +89,7 @@ class Site:
         held += [key(NIC, f"net-{one}") for one in range(8) if not state.nics >> one & 1]
         taken = usages(held, [CORES - free for free in state.cores])
         started = perf_counter()
-        answer = solve(self.questions[what], self.board, taken, self.manner)
+        answer = finished(solving(self.questions[what], self.board, taken, self.manner))
         self.spent.append(perf_counter() - started)
         return self._told(answer, what) if isinstance(answer, Solution) else None
 

@@ -12,7 +12,7 @@ from extender.allocation.foresight import can_foresee
 from extender.allocation.question import ask
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, examining
-from extender.allocation.solve import FIRST, Nothing, Solution, solve
+from extender.allocation.solve import FIRST, Nothing, Solution, solving
 from extender.allocation.work import finished
 from extender.cli.case import case_of
 from tests.allocation.hostile import DRIVER, Json
@@ -105,5 +105,5 @@ def test_counting_finds_what_a_search_finds_first(seed: int) -> None:
 def test_where_counting_decides_nothing_is_left_undecided(seed: int) -> None:
     found = situation(drawn(seed, 64))
     if can_foresee(found) and is_countable(found) and courses_of(found) is not None:
-        answer = solve(found.question, found.board, lambda _: found.usages[0], FIRST)
+        answer = finished(solving(found.question, found.board, lambda _: found.usages[0], FIRST))
         assert isinstance(answer, Solution | Nothing)

@@ -14,7 +14,8 @@ from extender.allocation.features import ALL
 from extender.allocation.masks import mask_of
 from extender.allocation.preference import Tightest
 from extender.allocation.question import EXACT, At, Question, ask
-from extender.allocation.solve import Manner, Solution, solve
+from extender.allocation.solve import Manner, Solution, solving
+from extender.allocation.work import finished
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, Selector
 from extender.model.device import Device
 from extender.model.names import ClassName, DriverName, ObjectKey, Uid
@@ -52,7 +53,7 @@ def counted(**wanted: int) -> Question:
 def solved(asked: Question, on: Board, held: Sequence[str] = ()) -> tuple[Together, Solution]:
     together = Together(grounds(), Tightest())
     keys = [candidate.key for candidate in on.candidates if candidate.key.device in held]
-    found = solve(asked, on, usages(keys), Manner(preference=together, is_lenient=True))
+    found = finished(solving(asked, on, usages(keys), Manner(preference=together, is_lenient=True)))
     assert isinstance(found, Solution)
     return together, found
 

@@ -14,7 +14,8 @@ from extender.allocation.board import Board
 from extender.allocation.masks import mask_of
 from extender.allocation.preference import REST, Tightest
 from extender.allocation.question import Question
-from extender.allocation.solve import FIRST, Manner, Solution, solve
+from extender.allocation.solve import FIRST, Manner, Solution, solving
+from extender.allocation.work import finished
 from extender.model.claim import Constraint
 from extender.model.device import Device, Traits
 from extender.model.names import DeviceKey, DeviceName
@@ -51,7 +52,7 @@ def solved(
     asked: Question, held: Collection[str], on: Board = HOPPER, cores: Sequence[int] = (0, 0)
 ) -> tuple[Together, Solution] | None:
     together = Together(grounds(), Tightest())
-    answer = solve(asked, on, usages(map(_key, held), cores), Manner(preference=together, is_lenient=True))
+    answer = finished(solving(asked, on, usages(map(_key, held), cores), Manner(preference=together, is_lenient=True)))
     return (together, answer) if isinstance(answer, Solution) else None
 
 
@@ -203,7 +204,7 @@ names = st.sampled_from([*(f"gpu-{index}" for index in range(8)), *(f"net-{index
 )
 def test_a_constraint_is_never_overridden(held: set[str], attribute: str, sizes: tuple[int, int]) -> None:
     asked = question({"nic": sizes[1], "gpu": sizes[0]}, constraints=[Constraint(match_attribute=attribute)])
-    plain = solve(asked, HOPPER, usages(map(_key, held)), FIRST)
+    plain = finished(solving(asked, HOPPER, usages(map(_key, held)), FIRST))
     found = solved(asked, held)
     assert (found is not None) == isinstance(plain, Solution)
     if found:
