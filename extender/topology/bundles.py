@@ -8,10 +8,7 @@ from typing import Final, NamedTuple
 from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import FIRST_NUMA, ROOT, SOME_NUMA, affinity
-from extender.topology.memo import Memo
 
-# States of one structure that are remembered.
-STATES = 1 << 14
 # How close pairs are at least, and what that is worth more than not to be: what only shares a node is no pair.
 STEPS: Final = ((ROOT, ROOT - FIRST_NUMA), (FIRST_NUMA, FIRST_NUMA - SOME_NUMA), (SOME_NUMA, SOME_NUMA))
 
@@ -53,8 +50,6 @@ class Bundles:
             rows = _rows(near, least)
             steps[rows] = steps.get(rows, 0) + step
         self._levels = tuple(_level(rows, step) for rows, step in steps.items())
-        self._worth: Memo[tuple[int, int], int] = Memo(STATES)
-        self._losses: Memo[tuple[int, int], Mapping[int, int]] = Memo(STATES)
 
     def pairs(self, anchors: int, partners: int) -> int:
         """Count the pairs that free *anchors* and *partners* make with what is near."""
@@ -62,20 +57,12 @@ class Bundles:
 
     def worth(self, anchors: int, partners: int) -> int:
         """Return what the pairs are worth that they make, as close as can be; one on one root is worth ONE."""
-        known = self._worth.get((anchors, partners))
-        if known is None:
-            every = (level.step * level.pairs(anchors, partners) for level in self._levels)
-            known = self._worth[anchors, partners] = sum(every)
-        return known
+        return sum(level.step * level.pairs(anchors, partners) for level in self._levels)
 
     def losses(self, anchors: int, partners: int) -> Mapping[int, int]:
         """Tell how much less the pairs are worth without each of the *partners*; without several it may be more."""
-        known = self._losses.get((anchors, partners))
-        if known is None:
-            missed = [(level.step, level.missed(anchors, partners)) for level in self._levels]
-            lost = {one: sum(step for step, mask in missed if mask >> one & 1) for one in places_of(partners)}
-            known = self._losses[anchors, partners] = lost
-        return known
+        missed = [(level.step, level.missed(anchors, partners)) for level in self._levels]
+        return {one: sum(step for step, mask in missed if mask >> one & 1) for one in places_of(partners)}
 
 
 def _rows(near: Sequence[Sequence[int]], least: int) -> tuple[int, ...]:
