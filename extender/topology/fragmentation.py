@@ -43,28 +43,6 @@ class Rows(NamedTuple):
         return enough & is_roomy & allowed[self.model]
 
 
-class Formula(NamedTuple):
-    """What makes the worth of a node, and how finely it is told apart.
-
-    usable: what counts that a typical pod could use now; lasting: what counts the part of it for which CPU and memory
-    last, were the node filled with such pods. scarce: whether a typical pod counts by how little of the whole fleet
-    could ever serve it. step: differences of usable amounts below it are ties.
-    """
-
-    usable: int
-    lasting: int
-    scarce: bool
-    step: int
-
-    @property
-    def parts(self) -> int:
-        return self.usable + self.lasting
-
-
-FGD: Final = Formula(usable=1, lasting=0, scarce=False, step=40)
-OURS: Final = Formula(usable=2, lasting=1, scarce=True, step=1)
-
-
 class _Shapes(NamedTuple):
     """Typical asks regardless of models, for which prices stand: each column int64[shapes]."""
 
@@ -83,11 +61,16 @@ class _Uses(NamedTuple):
 
 
 class Measure:
-    """The worth of nodes to typical pods; *whole*: all nodes as they are when empty."""
+    """The worth of nodes to typical pods; *whole*: all nodes as they are when empty.
 
-    def __init__(self, typical: Typical, whole: Rows, formula: Formula = OURS) -> None:
+    A typical pod counts by how little of the whole fleet could ever serve it.
+    """
+
+    # What counts that a pod could use now, and the part of that for which CPU and memory last, were the node filled.
+    usable, lasting = 2, 1
+
+    def __init__(self, typical: Typical, whole: Rows) -> None:
         self.typical = typical
-        self.formula = formula
         shapes = sorted({ask[:4] for ask, _ in typical.served})
         self._shapes = _Shapes(*np.array(shapes, dtype=np.int64).reshape(-1, 4).T)
         self._number = {shape: number for number, shape in enumerate(shapes)}
@@ -103,14 +86,10 @@ class Measure:
         fits, usable = self._counted(rows.free)
         return self._priced(rows, fits.sum(axis=1)[:, None], usable.sum(axis=1)[:, None])[:, 0]
 
-    def fragments(self, rows: Rows) -> Integers:
-        """Return what each row has free beyond what it is worth, in the same unit: int64[rows]. By FGD, F."""
-        return np.asarray(rows.free.sum(axis=1) * self.unit - self.worth(rows), dtype=np.int64)
-
     @property
     def unit(self) -> int:
-        """What a unit that everybody can use is worth. By FGD, all weights together."""
-        return self._unit * self.formula.parts
+        """What a unit that everybody can use is worth."""
+        return self._unit * (self.usable + self.lasting)
 
     def after(self, rows: Rows, ask: PodAsk) -> Integers:
         """Return what rows are worth after *ask*: int64[rows, places].
@@ -123,8 +102,8 @@ class Measure:
         return np.concatenate(found) if found else np.zeros((0, 1), dtype=np.int64)
 
     def gain(self, change: Integers, ask: PodAsk) -> Integers:
-        """Return by how many steps fragments shrink where *ask* changes the worth like that: int64, of its shape."""
-        return (change + ask.total * self.unit) // (self.unit * self.formula.step)
+        """Return by how much fragments shrink where *ask* changes the worth like that: int64, of its shape."""
+        return (change + ask.total * self.unit) // self.unit
 
     def _after(self, rows: Rows, ask: PodAsk) -> Integers:
         before, then = self._counted(rows.free), self._counted(rows.free - ask.amount)
@@ -146,12 +125,12 @@ class Measure:
         return np.asarray(worth.sum(axis=2), dtype=np.int64)
 
     def _used(self, rows: Rows, fits: Integers, usable: Integers) -> Integers:
-        """Return what each shape could use, counted by the formula: int64[rows, places, shapes]."""
+        """Return what each shape could use, counted: int64[rows, places, shapes]."""
         cpu, memory = rows.cpu[:, None], rows.memory[:, None]
         is_enough = (cpu >= self._shapes.cpu) & (memory >= self._shapes.memory)
         usable = usable * (is_enough[:, None] & (fits >= self._shapes.devices))
         lasting = np.minimum(self._lasting(cpu, self._shapes.cpu), self._lasting(memory, self._shapes.memory))
-        used = usable * self.formula.usable + np.minimum(usable, lasting[:, None]) * self.formula.lasting
+        used = usable * self.usable + np.minimum(usable, lasting[:, None]) * self.lasting
         return np.asarray(used, dtype=np.int64)
 
     def _lasting(self, left: Integers, needed: Integers) -> Integers:
@@ -162,9 +141,8 @@ class Measure:
     def _prices(self, whole: Rows) -> tuple[Integers, int]:
         """Return what a unit that a shape can use counts on each model, int64[models, shapes], and to all together."""
         models = int(whole.model.max(initial=0)) + 1
-        weights, unit, uses = [weight for _, weight in self.typical.served], self.typical.total or 1, self._uses(models)
-        if self.formula.scarce:
-            weights, unit = self._scarcity(whole, uses, models), ONE
+        uses = self._uses(models)
+        weights, unit = self._weights(whole, uses, models)
         price = np.zeros((models, len(self._number)), dtype=np.int64)
         np.add.at(price, (uses.model, uses.shape), np.array(weights, dtype=np.int64)[uses.ask])
         return price, unit
@@ -177,14 +155,14 @@ class Measure:
         shape = np.array([self._number[ask[:4]] for ask, _ in served], dtype=np.int64)
         return _Uses(number, np.concatenate([*found, number[:0]]), shape[number])
 
-    def _scarcity(self, whole: Rows, uses: _Uses, models: int) -> list[int]:
-        """Return weights that make each ask's part in the worth of the empty fleet how often it is met."""
+    def _weights(self, whole: Rows, uses: _Uses, models: int) -> tuple[list[int], int]:
+        """Return weights by which an ask's part in the worth of the empty fleet is how often it is met, and a unit."""
         served, reached = self.typical.served, np.zeros(len(self.typical.served), dtype=np.int64)
         np.add.at(reached, uses.ask, self._supply(whole, models)[uses.model, uses.shape])
         often = sum(weight for _, weight in served)
-        every = ONE * self.formula.parts * int(whole.free.sum())
+        every = ONE * (self.usable + self.lasting) * int(whole.free.sum())
         pairs = zip(served, reached.tolist(), strict=True)
-        return [weight * every // (often * most) if most else 0 for (_, weight), most in pairs]
+        return [weight * every // (often * most) if most else 0 for (_, weight), most in pairs], ONE
 
     def _supply(self, whole: Rows, models: int) -> Integers:
         """Return what each shape could use of each model if all were empty: int64[models, shapes]."""

@@ -18,7 +18,7 @@ MANY: Final = 16
 
 
 class Spot(NamedTuple):
-    """A row of the fleet, the places of the devices there, and by how many of the formula's steps fragments shrink."""
+    """A row of the fleet, the places of the devices there, and by how much fragments shrink."""
 
     row: int
     devices: tuple[int, ...]

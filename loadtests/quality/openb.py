@@ -13,11 +13,11 @@ from functools import cache
 from itertools import islice
 from statistics import mean, median, pstdev
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from extender.topology.fragmentation import FGD, OURS, Formula, Integers, Measure, Rows
+from extender.topology.fragmentation import Integers, Measure, Rows
 from extender.topology.sharing import NOWHERE, Fleet, Placer, Spot
 from extender.topology.typical import Census, PodAsk, Typical
 from loadtests.bench.report import RESULTS
@@ -59,7 +59,45 @@ def move(fleet: Fleet, ask: PodAsk, spot: Spot, sign: int = -1) -> None:
     fleet.set(row, int(rows.cpu[row]) + sign * ask.cpu, int(rows.memory[row]) + sign * ask.memory, free)
 
 
-class AsPublished(Measure):
+class Formula(NamedTuple):
+    """What makes the worth of a node, and how finely it is told apart.
+
+    usable, lasting: as of ``Measure``. scarce: whether a typical pod counts by how little of the whole fleet could ever
+    serve it. step: differences of usable amounts below it are ties.
+    """
+
+    usable: int
+    lasting: int
+    scarce: bool
+    step: int
+
+
+FGD = Formula(usable=1, lasting=0, scarce=False, step=40)
+OURS = Formula(usable=Measure.usable, lasting=Measure.lasting, scarce=True, step=1)
+
+
+class Tuned(Measure):
+    """A measure by another formula than the product's."""
+
+    def __init__(self, typical: Typical, whole: Rows, formula: Formula) -> None:
+        self.formula = formula
+        self.usable, self.lasting = formula.usable, formula.lasting
+        super().__init__(typical, whole)
+
+    def fragments(self, rows: Rows) -> Integers:
+        """Return what each row has free beyond what it is worth, in the same unit: int64[rows]. By FGD, F."""
+        return np.asarray(rows.free.sum(axis=1) * self.unit - self.worth(rows), dtype=np.int64)
+
+    def gain(self, change: Integers, ask: PodAsk) -> Integers:
+        return super().gain(change, ask) // self.formula.step
+
+    def _weights(self, whole: Rows, uses: Any, models: int) -> tuple[list[int], int]:  # noqa: ANN401 - a private type
+        if self.formula.scarce:
+            return super()._weights(whole, uses, models)
+        return [weight for _, weight in self.typical.served], self.typical.total or 1
+
+
+class AsPublished(Tuned):
     """FGD with the score that it gives a node: a whole number of a hundred."""
 
     def gain(self, change: Integers, ask: PodAsk) -> Integers:
@@ -99,7 +137,7 @@ def frequent(counts: Counter[PodAsk], covering: int) -> Typical:
     return Typical.of(taken)
 
 
-def fgd(of: Trace) -> Measure:
+def fgd(of: Trace) -> AsPublished:
     """Return FGD's measure: the most frequent pods, memory aside, until 95 % are met."""
     counts: Counter[PodAsk] = Counter()
     for ask, count in of.counts.items():
@@ -109,7 +147,7 @@ def fgd(of: Trace) -> Measure:
 
 def knowing(formula: Formula, covering: int = 1000) -> Callable[[Trace], Measure]:
     """Return the measure that knows the mix of the whole trace, as FGD does."""
-    return lambda of: Measure(frequent(of.counts, covering), of.nodes, formula)
+    return lambda of: Tuned(frequent(of.counts, covering), of.nodes, formula)
 
 
 RULES = {

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from extender.topology.fragmentation import OURS, Formula, Rows
+from extender.topology.fragmentation import Rows
 from extender.topology.typical import ANY, PodAsk, Typical
+from loadtests.quality.openb import OURS, Formula
 
 WHOLE = 8
 MODELS = 3

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.fragmentation import FGD, OURS, Measure
+from extender.topology.fragmentation import Measure
 from extender.topology.quality import ONE
 from extender.topology.typical import ANY, PodAsk, Typical
+from loadtests.quality.openb import FGD, OURS, Tuned
 from tests.topology.fleets import Node, asks, fragments, nodes, rows_of, typicals, used
 from tests.topology.fleets import price as price_of
 
@@ -29,13 +30,13 @@ PAIR: Final = PodAsk(cpu=4, memory=0, amount=8, devices=2)
     ids=["free", "a-rest", "no-cpu", "one-of-two", "a-rest-of-three", "other-model", "its-model", "no-devices-asked"],
 )
 def test_fragments_are_what_a_typical_pod_cannot_use(node: Node, ask: PodAsk, expected: int) -> None:
-    measure = Measure(Typical.of({ask: 3}), rows_of([node]), FGD)
+    measure = Tuned(Typical.of({ask: 3}), rows_of([node]), FGD)
     assert (measure.fragments(rows_of([node]))[0], measure.unit) == (3 * expected, 3)
 
 
 @given(nodes(), typicals())
 def test_fragments_are_those_of_the_definition(fleet: list[Node], typical: Typical) -> None:
-    measure = Measure(typical, rows_of(fleet), FGD)
+    measure = Tuned(typical, rows_of(fleet), FGD)
     expected = [sum(weight * fragments(node, ask) for ask, weight in typical.asks) for node in fleet]
     assert measure.fragments(rows_of(fleet)).tolist() == expected
     assert measure.unit == typical.total
@@ -47,7 +48,7 @@ def test_worth_is_what_typical_pods_can_use_at_the_price_of_each(
 ) -> None:
     models = {node.model for node in whole}
     fleet = [node for node in fleet if node.model in models]
-    measure = Measure(typical, rows_of(whole), OURS)
+    measure = Measure(typical, rows_of(whole))
     price = {ask: int(ONE * price_of(typical, whole, ask)) for ask, _ in typical.served}
     expected = [sum(price[ask] * used(node, ask, OURS) * _on(ask, node) for ask in price) for node in fleet]
     if fleet:
@@ -101,6 +102,6 @@ def test_devices_whose_cpu_is_used_up_are_worth_less_before_nothing_fits() -> No
     measure = Measure(Typical.of({HALF: 1}), rows_of([Node(8, 8, (8, 8))]))
     plenty, some, none = measure.worth(rows_of([Node(8, 8, (8, 8)), Node(4, 8, (8, 8)), Node(1, 8, (8, 8))])).tolist()
     assert plenty > some > none == 0
-    assert Measure(Typical.of({HALF: 1}), rows_of([Node(8, 8, (8, 8))]), FGD).worth(
+    assert Tuned(Typical.of({HALF: 1}), rows_of([Node(8, 8, (8, 8))]), FGD).worth(
         rows_of([Node(8, 8, (8, 8)), Node(4, 8, (8, 8))])
     ).tolist() == [16, 16]

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.fragmentation import FGD, OURS, Formula, Measure
+from extender.topology.fragmentation import Measure
 from extender.topology.sharing import NOWHERE, Fleet, Placer, Spot
 from extender.topology.typical import PodAsk, Typical
-from loadtests.quality.openb import best, move
+from loadtests.quality.openb import FGD, OURS, Formula, Tuned, best, move
 from tests.topology.fleets import Node, asks, nodes, rows_of, typicals
 
 
@@ -108,7 +108,7 @@ def test_a_node_that_is_told_anew_is_looked_at_anew() -> None:
 @pytest.mark.parametrize("formula", [FGD, OURS], ids=["fgd", "ours"])
 def test_where_nothing_is_typical_the_tightest_node_is_taken_and_of_equal_ones_the_first(formula: Formula) -> None:
     rows = rows_of([Node(8, 8, (8, 8)), Node(8, 8, (8, 3)), Node(8, 8, (5, 6))])
-    spot = best(Placer(Fleet(rows), Measure(Typical(()), rows, formula)), PodAsk(1, 1, 4, 1))
+    spot = best(Placer(Fleet(rows), Tuned(Typical(()), rows, formula)), PodAsk(1, 1, 4, 1))
     assert spot is not None
     assert (spot.row, spot.devices) == (1, (0,))
 
