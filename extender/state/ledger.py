@@ -213,11 +213,6 @@ class Ledger:
         if pod is not None:
             self.tell(pod, event, claim)
 
-    def holds(self) -> Iterator[Hold]:
-        """Yield what is held."""
-        for promise in self._promises.values():
-            yield from _devices(promise.claims)
-
     def overlay(self, snapshot: Snapshot, *, without: Uid | None = None) -> Snapshot:
         """Return *snapshot* with everything taken that was promised; the same object as long as nothing changes."""
         if without is None or without not in self._promises:

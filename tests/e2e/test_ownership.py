@@ -22,6 +22,7 @@ from tests.controlplane.manifests import RIGHTS, documents
 from tests.controlplane.plane import Plane
 from tests.e2e.faults import Call, allocation_of, faulty
 from tests.e2e.world import DRIVER, NUMBERS, Stage, World, impatient, served, staged, stock, world_on
+from tests.scheduling.cast import promised
 
 ONE: Object = {"name": "gpu-0"}
 hasty = partial(staged, changed=impatient)
@@ -353,9 +354,9 @@ async def test_a_stranger_who_is_faster_has_the_device_and_we_take_one_from_anot
 
         async def overtaken(call: Call) -> Answer | Unanswered:
             """Have somebody else's write of the same device land just before ours."""
-            (hold,) = here.service.belief.ledger.holds()
-            taken.append(hold.device.pool.removeprefix(f"{here.name}-"))
-            await here.allocate(theirs, hold.device.pool, hold.device.device)
+            (device,) = promised(here.service.belief)
+            taken.append(device.pool.removeprefix(f"{here.name}-"))
+            await here.allocate(theirs, device.pool, device.device)
             return await call()
 
         with faulty(here.stage, allocation_of(ours), overtaken):

@@ -15,6 +15,7 @@ from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
 from tests.e2e.faults import Call, Late, allocation_of, binding, faulty
 from tests.e2e.world import SCHEDULER, Stage, World, served, staged
+from tests.scheduling.cast import promised
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -89,10 +90,10 @@ async def test_r2_two_claims_on_one_device_the_later_is_rolled_back(here: World)
 
     async def overtaken(call: Call) -> Answer | Unanswered:
         """Have another replica's write of the same device land just before ours."""
-        (hold,) = here.service.belief.ledger.holds()
-        taken.append(f"{hold.device.pool.removeprefix(here.name + '-')}/{hold.device.device}")
+        (device,) = promised(here.service.belief)
+        taken.append(f"{device.pool.removeprefix(here.name + '-')}/{device.device}")
         writer = here.service.belief.ownership.domain.writer
-        await here.allocate(theirs, hold.device.pool, hold.device.device, fieldManager=writer)
+        await here.allocate(theirs, device.pool, device.device, fieldManager=writer)
         return await call()
 
     with faulty(here.stage, allocation_of(claim), overtaken):

@@ -141,4 +141,4 @@ def surveyed(offer: Offer) -> Survey:
 
 def promised(belief: Belief) -> list[DeviceKey]:
     """List every device that is promised, as often as it is."""
-    return [hold.device for hold in belief.ledger.holds()]
+    return [hold.device for promise in belief.ledger for claim in promise.claims for hold in claim.devices]

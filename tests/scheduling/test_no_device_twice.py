@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
-from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.endings import Order, Result
 from extender.scheduling.expiry import expired
@@ -21,7 +21,7 @@ from extender.scheduling.steps import AwaitShown, Outcome, Refusal, Refused, Ste
 from extender.scheduling.waking import Waker
 from extender.state.belief import version
 from extender.state.ledger import Event
-from tests.scheduling.cast import binder_of, claim, gpus, names, node, planner_of, pod
+from tests.scheduling.cast import binder_of, claim, gpus, names, node, planner_of, pod, promised
 from tests.scheduling.server import Server, World, landed, lost
 
 NODES = names("n1", "n2")
@@ -183,13 +183,13 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def no_device_is_promised_twice(self) -> None:
-        promised = Counter(hold.device for hold in self.belief.ledger.holds())
-        assert all(count == 1 for count in promised.values())
+        counted = Counter(promised(self.belief))
+        assert all(count == 1 for count in counted.values())
 
     @invariant()
     def what_is_promised_or_allocated_is_not_free(self) -> None:
         seen = self.belief.seen_by()
-        taken: set[DeviceKey] = {hold.device for hold in self.belief.ledger.holds()}
+        taken = set(promised(self.belief))
         rows = [row for key in taken for row in seen.inventory.rows_of(key)]
         assert all(seen.usage_at(row).is_held for row in rows)
 

@@ -43,6 +43,7 @@ from tests.scheduling.cast import (
     node,
     planner_of,
     pod,
+    promised,
     request,
     surveyed,
 )
@@ -235,7 +236,7 @@ def test_admin_access_is_given_to_devices_in_use_and_takes_nothing() -> None:
     planner = planner_of(belief)
     for name in ("a", "b"):
         assert isinstance(planner.plan(pod(f"p{name}", name), ALL, 0.0), Offer)
-    assert list(belief.ledger.holds()) == []
+    assert promised(belief) == []
     assert belief.ledger.of_claim(Uid("uid-a")) is not None
 
 
