@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pytest
@@ -13,13 +13,21 @@ from aiohttp import web
 from extender.demo.apiserver.kinds import DRA, NODE, POD
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.scheduler.extender import Extender
-from extender.demo.scheduler.loop import Scheduler, Tried, summary
+from extender.demo.scheduler.loop import Scheduler, summary
 from extender.demo.scheduler.queue import Queue
 from tests.kube_objects import claim, pod
 
 Json = dict[str, Any]
 NAME = "device-scheduler"
 PATIENCE_S = 20
+
+
+class Tried(NamedTuple):
+    """What became of one attempt to schedule a pod: the *node* that it was bound to, or why it has none."""
+
+    name: str
+    node: str = ""
+    reason: str = ""
 
 
 @dataclass
@@ -82,6 +90,24 @@ class Stand:
         return str(self.server.registry.get(POD, ("default", name))["spec"].get("nodeName", ""))
 
 
+class Watched(Scheduler):
+    """Tells a stand of every attempt."""
+
+    def __init__(self, stand: Stand, extender: Extender) -> None:
+        super().__init__(stand.server, extender, NAME, backoff_s=0.01)
+        self.stand = stand
+
+    async def _bind(self, pod: Json, node: str) -> None:
+        await super()._bind(pod, node)
+        name = pod["metadata"]["name"]
+        if self.stand.bound_to(name):
+            self.stand.tell(Tried(name, node))
+
+    def _give_up(self, pod: Json, reason: str, message: str) -> None:
+        super()._give_up(pod, reason, message)
+        self.stand.tell(Tried(pod["metadata"]["name"], reason=message))
+
+
 @asynccontextmanager
 async def standing(nodes: int = 3) -> AsyncIterator[Stand]:
     stand = Stand(ApiServer())
@@ -91,8 +117,7 @@ async def standing(nodes: int = 3) -> AsyncIterator[Stand]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     extender = Extender(f"http://127.0.0.1:{runner.addresses[0][1]}/")
-    scheduler = Scheduler(stand.server, extender, NAME, tell=stand.tell, backoff_s=0.01)
-    task = asyncio.create_task(scheduler.run())
+    task = asyncio.create_task(Watched(stand, extender).run())
     try:
         yield stand
     finally:

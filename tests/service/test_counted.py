@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -14,7 +14,7 @@ from extender.demo.apiserver.kinds import NODE, POD, Kind
 from extender.demo.apiserver.selection import EVERYTHING, Selection, selection_of
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.scheduler.extender import Extender
-from extender.demo.scheduler.loop import Scheduler, Tried
+from extender.demo.scheduler.loop import Scheduler
 from extender.kube.access import Access, Fixed
 from extender.kube.resource import BOUND
 from extender.model.names import NodeName
@@ -37,17 +37,19 @@ class Stage:
 
     server: ApiServer
     service: Service
-    tried: dict[str, Tried] = field(default_factory=dict)
 
     def pod(self, name: str, gpus: int, **spec: object) -> None:
         container = {"name": "c", "image": "none", "resources": {"requests": {GPU: str(gpus)}}}
         self.server.registry.create(POD, "default", pod(name, containers=[container], **spec))
 
-    async def placed(self, name: str, gpus: int) -> str | None:
+    async def placed(self, name: str, gpus: int) -> str:
         """Have a new pod scheduled, and return its node."""
         self.pod(name, gpus, schedulerName=SCHEDULER)
-        await until(lambda: name in self.tried)
-        return self.tried[name].node
+        await until(lambda: bool(self.node_of(name)))
+        return self.node_of(name)
+
+    def node_of(self, name: str) -> str:
+        return str(self.server.registry.get(POD, ("default", name))["spec"].get("nodeName", ""))
 
     def free(self, node: str) -> int | None:
         found = self.service.belief.loads.free(NodeName(node))
@@ -102,9 +104,7 @@ async def stage(server: ApiServer, settings: Settings) -> AsyncIterator[Stage]:
         here = Stage(server, service)
         extender = Extender(f"http://127.0.0.1:{service.server.ports[0]}")
         stack.push_async_callback(extender.close)
-        scheduler = Scheduler(
-            server, extender, SCHEDULER, tell=lambda tried: here.tried.update({tried.name: tried}), backoff_s=0.05
-        )
+        scheduler = Scheduler(server, extender, SCHEDULER, backoff_s=0.05)
         task = asyncio.create_task(scheduler.run())
         stack.push_async_callback(ended, task)
         for name, gpus in (("four", 4), ("two", 2)):

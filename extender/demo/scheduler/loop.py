@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NoReturn
 
@@ -14,42 +13,21 @@ from extender.demo.apiserver.store import key_of
 from extender.demo.scheduler.extender import Extender, Failed, Filtered
 from extender.demo.scheduler.nodes import feasible, is_ready
 from extender.demo.scheduler.queue import BACKOFF_S, Queue
-from extender.model.frozen import dataclass
 
 UNSCHEDULABLE: Final = "Unschedulable"
 ERROR: Final = "SchedulerError"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """What became of one attempt to schedule a pod: the *node* that it was bound to, or why it has none."""
-
-    namespace: str
-    name: str
-    node: str | None = None
-    reason: str = ""
-    seconds: float = 0.0
-
-
 class Scheduler:
-    """Schedules the pods that name it. *tell* hears of every attempt."""
+    """Schedules the pods that name it."""
 
-    def __init__(
-        self,
-        server: ApiServer,
-        extender: Extender,
-        name: str,
-        *,
-        tell: Callable[[Tried], None] = lambda _tried: None,
-        backoff_s: float = BACKOFF_S,
-    ) -> None:
+    def __init__(self, server: ApiServer, extender: Extender, name: str, *, backoff_s: float = BACKOFF_S) -> None:
         self._server = server
         self._store = server.store
         self._claims = next(kind for path, kind in server.kinds.items() if path[::2] == (DRA, "resourceclaims"))
         self._classes = next(kind for path, kind in server.kinds.items() if path[::2] == (DRA, "deviceclasses"))
         self._extender = extender
         self._name = name
-        self._tell = tell
         self._queue = Queue(backoff_s)
         self._binding: dict[str, asyncio.Task[None]] = {}
         self._world: tuple[int, ...] = ()
@@ -107,14 +85,13 @@ class Scheduler:
         return hash(bound), *(self._store.changed_at(kind) for kind in (NODE, self._claims, self._classes))
 
     async def _cycle(self, uid: str) -> None:
-        began = time.monotonic()
         pod = next((pod for pod in self._unbound() if pod["metadata"]["uid"] == uid), None)
         if pod is None:
             return
         filtered = await self._filter(pod)
         if isinstance(filtered, Filtered) and filtered.names:
             node = await self._choose(pod, filtered.names)
-            bind = self._bind(pod, node, began)
+            bind = self._bind(pod, node)
             self._binding[uid] = asyncio.create_task(bind, name=f"bind {pod['metadata']['name']}")
         elif isinstance(filtered, Filtered):
             self._give_up(pod, UNSCHEDULABLE, summary(filtered.reasons))
@@ -138,14 +115,12 @@ class Scheduler:
         scores = await self._extender.prioritize(pod, names)
         return max(names, key=lambda name: scores.get(name, 0))
 
-    async def _bind(self, pod: Json, node: str, began: float) -> None:
-        namespace, name = key_of(pod)
+    async def _bind(self, pod: Json, node: str) -> None:
         try:
             failed = await self._extender.bind(pod, node)
         finally:
             del self._binding[pod["metadata"]["uid"]]
         if failed is None:
-            self._tell(Tried(namespace=namespace, name=name, node=node, seconds=time.monotonic() - began))
             self._queue.wake_all()
         else:
             self._look()
@@ -154,13 +129,9 @@ class Scheduler:
 
     def _give_up(self, pod: Json, reason: str, message: str) -> None:
         """Say on the pod why it has no node, and let it wait."""
-        namespace, name = key_of(pod)
         with suppress(Failure):
-            self._server.registry.update(
-                POD, (namespace, name), "status", lambda old: _with_condition(old, reason, message)
-            )
+            self._server.registry.update(POD, key_of(pod), "status", lambda old: _with_condition(old, reason, message))
         self._queue.failed(pod["metadata"]["uid"], time.monotonic(), again=reason == ERROR)
-        self._tell(Tried(namespace=namespace, name=name, reason=message))
 
 
 def summary(reasons: tuple[str, ...]) -> str:
