@@ -4,19 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from extender.web.crash import reported
 
 # Turns of the event loop until an answer that is known has left: a task ends, who waits for it goes on, and writes.
 TURNS: Final = 3
 TOLD: Final = "what is told of a decision"
-
-
-class Soon(Protocol):
-    """Calls something in the next turn of the event loop."""
-
-    def __call__(self, call: Callable[[int], None], turns: int, /) -> object: ...
+# Calls something in the next turn of the event loop, with how many are left then.
+Soon = Callable[[Callable[[int], None], int], object]
 
 
 @dataclass(slots=True)
