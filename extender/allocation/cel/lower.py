@@ -89,7 +89,7 @@ class Lowering:
 
     def select(self, node: Select) -> Closure:
         name = qualified_name(node)
-        if name in TYPE_NAMES and name is not None and node.type.kind == "type":
+        if name in TYPE_NAMES and node.type.kind == "type":
             return self.fixed(node, TypeValue(name))
         aliases = dict.fromkeys(self.slots)
         path = path_of(node.operand, aliases)
