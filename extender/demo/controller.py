@@ -18,13 +18,13 @@ FINISHED: Final = ("Succeeded", "Failed")
 class Controller:
     """Puts right what it finds, whenever something happens to pods, claims or templates."""
 
-    def __init__(self, server: ApiServer, dra_version: str = "v1") -> None:
+    def __init__(self, server: ApiServer) -> None:
         self._registry = server.registry
         self._store = server.store
-        self._claim = server.kinds[DRA, dra_version, "resourceclaims"]
+        self._claim = server.kinds[DRA, "v1", "resourceclaims"]
         self._since = 0
         self._uids: dict[Key, str] = {}
-        self._template = server.kinds[DRA, dra_version, "resourceclaimtemplates"]
+        self._template = server.kinds[DRA, "v1", "resourceclaimtemplates"]
 
     async def run(self) -> NoReturn:
         """Reconcile for ever."""
