@@ -1,7 +1,6 @@
 """CEL for selectors of devices, and for derived attributes: compiled once, evaluated often, always within limits."""
 
 from extender.allocation.cel.compile import compile_attribute, compile_expression, compile_selector
-from extender.allocation.cel.describe import describe
 from extender.allocation.cel.device import DeviceValue, to_cel
 from extender.allocation.cel.errors import CompileError, EvaluationError
 from extender.allocation.cel.limits import EVALUATION_STEPS, Budget
@@ -23,6 +22,5 @@ __all__ = [
     "compile_attribute",
     "compile_expression",
     "compile_selector",
-    "describe",
     "to_cel",
 ]

@@ -9,8 +9,8 @@ from extender.allocation.cel import (
     DeviceValue,
     EvaluationError,
     compile_expression,
-    describe,
 )
+from tests.allocation.cel.description import describe
 
 Json = dict[str, Any]
 

@@ -8,9 +8,10 @@ import sys
 import time
 from random import Random
 
-from extender.allocation.cel import Budget, CompileError, DeviceValue, compile_expression, describe
+from extender.allocation.cel import Budget, CompileError, DeviceValue, compile_expression
 from extender.allocation.cel.errors import EvaluationError
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
+from tests.allocation.cel.description import describe
 from tests.allocation.cel.expressions import device, expression, seeded
 
 TOKENS = (

@@ -11,12 +11,12 @@ from extender.allocation.cel import (
     compile_attribute,
     compile_expression,
     compile_selector,
-    describe,
     to_cel,
 )
 from extender.model.device import Attribute
 from extender.model.quantity import Quantity
 from extender.model.semver import Semver
+from tests.allocation.cel.description import describe
 from tests.allocation.cel.devices import DEVICE
 
 DOMAIN = 'device.attributes["dra.example.com"]'

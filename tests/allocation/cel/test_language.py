@@ -1,7 +1,8 @@
 import pytest
 
-from extender.allocation.cel import Budget, CompileError, Verdict, compile_expression, compile_selector, describe
+from extender.allocation.cel import Budget, CompileError, Verdict, compile_expression, compile_selector
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
+from tests.allocation.cel.description import describe
 from tests.allocation.cel.devices import DEVICE
 
 
