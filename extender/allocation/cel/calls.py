@@ -10,7 +10,6 @@ from extender.allocation.cel.equality import compare, equal, not_equal
 from extender.allocation.cel.errors import CompileError, Crashed, Failed, no_overload
 from extender.allocation.cel.library.conversions import NAMES as CONVERSIONS
 from extender.allocation.cel.library.regex import NAMES as SEARCHES
-from extender.allocation.cel.library.regex import matches
 from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.literals import in_int_range
 from extender.allocation.cel.patterns import check
@@ -120,9 +119,7 @@ def alternative_closure(first: Closure, second: Closure, *, is_value: bool) -> C
     return choose
 
 
-def special_closure(  # noqa: PLR0911 - one return for each special case
-    name: str, closures: tuple[Closure, ...], constants: Values
-) -> Closure | None:
+def special_closure(name: str, closures: tuple[Closure, ...], constants: Values) -> Closure | None:
     """Return a faster closure for a comparison with a constant, None where there is none."""
     if len(constants) != 2:
         return None
@@ -131,8 +128,6 @@ def special_closure(  # noqa: PLR0911 - one return for each special case
         return equality_closure(closures[0], right, EQUALITIES[name], is_swapped=False)
     if name in EQUALITIES and _is_simple(left):
         return equality_closure(closures[1], left, EQUALITIES[name], is_swapped=True)
-    if name == "matches" and isinstance(right, str):
-        return regex_closure(closures[0], right)
     if name in ORDERS and type(right) is int:
         return order_closure(closures[0], right, ORDERS[name])
     if name == "@in" and type(right) is tuple and right and all(type(item) in PRIMITIVE for item in right):
@@ -156,18 +151,6 @@ def equality_closure(
         if type(value) is kind:
             return (value == constant) is is_equal
         return compute(frame[BUDGET], constant, value) if is_swapped else compute(frame[BUDGET], value, constant)
-
-    return test
-
-
-def regex_closure(operand: Closure, pattern: str) -> Closure:
-    """Search with a pattern that is known: the text alone is looked at."""
-
-    def test(frame: Frame) -> object:
-        text = operand(frame)
-        if type(text) is not str:
-            raise no_overload("matches", type_name(text), "string")
-        return matches(frame[BUDGET], text, pattern)
 
     return test
 
