@@ -1,11 +1,13 @@
 """The defaults are what scheduler-config ships: with an empty file, everything there fits together."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from extender.allocation.features import features_by_default
 from extender.config.load import load
 from extender.config.settings import Settings
 from tests.controlplane.manifests import OWNERS
@@ -23,6 +25,14 @@ def read(path: Path) -> Any:
 @pytest.mark.parametrize("minor", ["1.36", "1.37"])
 def test_the_shipped_file_is_one_that_we_take(minor: str) -> None:
     assert isinstance(load(SHIPPED / minor / "extender.yaml"), Settings)
+
+
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_the_shipped_file_has_the_features_of_its_release(minor: str) -> None:
+    usual = features_by_default(int(minor.partition(".")[2]))
+    # Rules are heeded wherever they are served.
+    expected = replace(usual, device_taint_rules=True)
+    assert load(SHIPPED / minor / "extender.yaml").allocation.features == expected
 
 
 @pytest.mark.parametrize("minor", ["1.36", "1.37"])
