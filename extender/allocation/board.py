@@ -1,17 +1,20 @@
 """One node's devices in the order of the search, each with its taints."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Final
 
 from extender.allocation.features import Features
 from extender.allocation.masks import mask_of
 from extender.allocation.pools import Pool, pools_of
 from extender.allocation.tainting import Tainting
-from extender.model.device import Device, ResourceSlice
+from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice
 from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey
 from extender.model.node import Node
 from extender.model.taint import Taint
+
+NOWHERE: Final = NodeSelection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,33 @@ class Candidate:
     pool: int
     taints: tuple[Taint, ...]
 
+    @property
+    def selection(self) -> NodeSelection:
+        """From which nodes it can be reached."""
+        return self.published.selection or self.device.traits.selection or NOWHERE
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing about it may keep it from who asks for what it is."""
+        published = self.published
+        is_odd = published.skip_node_operations or published.unknown_fields or published.seal or self.taints
+        return self.device.traits is PLAIN and published.selection is not None and not is_odd
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its capacities say nothing about giving it: it is large enough for itself."""
+        return not self.device.traits.allow_multiple_allocations and all(
+            capacity.policy is None and capacity.value.nanos >= 0 for _, capacity in self.device.capacity
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Board:
     """A node, the pools that it sees, and the devices of those that are usable.
 
-    shareable, unready: a bit for each candidate, of those that many can have, and those that are made ready for a pod.
+    shareable, unready, several: a bit for each candidate, of those that many can have, those that are made ready for a
+    pod, and those that nodes of several terms can reach, which no allocation can say. plain, whole: of those that
+    *is_plain* and *is_whole* say so of: each search asks.
     pending: devices of pools that are incomplete, which have the places after those of the candidates.
     """
 
@@ -39,6 +63,9 @@ class Board:
     shareable: int
     pending: tuple[Candidate, ...] = ()
     unready: int = 0
+    several: int = 0
+    plain: int = 0
+    whole: int = 0
 
 
 # The candidates of slices that several nodes may see, by the slice's identity and the index of its pool.
@@ -59,10 +86,21 @@ def board_of(
     here = (_candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.here)
     updating = (_candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.pending)
     candidates, pending = tuple(chain.from_iterable(here)), tuple(chain.from_iterable(updating))
-    traits = [candidate.device.traits for candidate in candidates]
-    shareable = mask_of(place for place, its in enumerate(traits) if its.allow_multiple_allocations)
-    unready = mask_of(place for place, its in enumerate(traits) if its.binding_conditions)
-    return Board(node, pools, candidates, shareable, pending, unready)
+
+    def those(has: Callable[[Candidate], object]) -> int:
+        return mask_of(place for place, candidate in enumerate(candidates) if has(candidate))
+
+    return Board(
+        node=node,
+        pools=pools,
+        candidates=candidates,
+        shareable=those(lambda each: each.device.traits.allow_multiple_allocations),
+        pending=pending,
+        unready=those(lambda each: each.device.traits.binding_conditions),
+        several=those(lambda each: len(each.selection.terms) > 1),
+        plain=those(lambda each: each.is_plain),
+        whole=those(lambda each: each.is_whole),
+    )
 
 
 def is_local(item: ResourceSlice) -> bool:

@@ -8,7 +8,7 @@ from extender.allocation.board import Board
 from extender.allocation.cel import Budget
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question
-from extender.allocation.result import check_writable, terms_of
+from extender.allocation.result import check_writable
 from extender.allocation.site import site_of
 from extender.allocation.situation import Situation, UsageOf
 from extender.allocation.snapshot import Snapshot
@@ -43,7 +43,7 @@ def deciding(
 
     As everywhere, what is preferred has no say in whether the node fits: upstream's solution decides.
     """
-    if not _may_be_unwritable(board):
+    if not board.several:
         return (yield from solving(question, board, usage_of, manner, known))
     first = replace(manner, preference=None, accepts=None, bound=None)
     answer = yield from solving(question, board, usage_of, first, known)
@@ -77,19 +77,5 @@ def _complaint(answer: Answer) -> str:
 def _of_single_terms(manner: Manner, situation: Situation) -> Situation:
     """Leave out the devices that are published for nodes of several terms, where there is a choice."""
     left = manner.narrowed(situation) if manner.narrowed else situation
-    several = 0
-    for place, candidate in enumerate(left.board.candidates):
-        selection = candidate.published.selection or candidate.device.traits.selection
-        several |= (selection is not None and len(terms_of(selection)) > 1) << place
-    eligible = {at: replace(found, free=found.free & ~several) for at, found in left.eligible.items()}
+    eligible = {at: replace(found, free=found.free & ~left.board.several) for at, found in left.eligible.items()}
     return replace(left, eligible=eligible)
-
-
-def _may_be_unwritable(board: Board) -> bool:
-    """Tell whether any device is published for nodes of several terms: an allocation can have one term only."""
-    for pool in board.pools:
-        for item in pool.here:
-            selections = [item.selection] if item.selection else [device.traits.selection for device in item.devices]
-            if any(selection and len(terms_of(selection)) > 1 for selection in selections):
-                return True
-    return False

@@ -14,7 +14,7 @@ from extender.allocation.question import Ask
 from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
 from extender.allocation.usage import UNUSED, Usage
-from extender.model.device import PLAIN, Device, NodeSelection, Seal
+from extender.model.device import Device, Seal
 from extender.model.frozen import dataclass
 from extender.model.node import Node
 from extender.model.taint import blocking
@@ -29,7 +29,6 @@ class ByPlace(Protocol):
 # Says what a selector makes of each candidate.
 Judge = Callable[[Selector], ByPlace]
 NODE_OPERATIONS = "DRAOptionalNodeOperations"
-NOWHERE = NodeSelection()
 SEALED = {
     Seal.CLOSED: "in a pool that is closed because somebody else has allocated from it",
     Seal.NOT_OURS: "not ours to allocate (ownership.drivers)",
@@ -135,7 +134,7 @@ def _counted(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, feat
         except Met as met:
             errors[place] = met
             continue
-        if drawn is None or not _is_usable(ask, board, board.candidates[place], features):
+        if drawn is None or not _is_usable(ask, board, place, features):
             continue
         # Who only looks takes nothing: the device must be large enough, not have enough left.
         taken = usage if features.consumable_capacity and not ask.is_admin else UNUSED
@@ -159,7 +158,7 @@ def _every(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, featur
         if drawn is None or not fits(drawn, candidate.device.capacity, NOTHING, NOTHING):
             continue
         draws[place] = drawn
-        if _is_usable(ask, board, candidate, features) and (ask.is_admin or not usages[place].dedicated):
+        if _is_usable(ask, board, place, features) and (ask.is_admin or not usages[place].dedicated):
             free |= 1 << place
     return Eligible(free, {}, tuple(draws), draws)
 
@@ -181,7 +180,7 @@ def is_here(candidate: Candidate, node: Node) -> bool:
     if candidate.published.selection is not None:
         return True
     try:
-        return reaches(candidate.device.traits.selection or NOWHERE, node)
+        return reaches(candidate.selection, node)
     except Unreadable as error:
         raise Met(f"device {'/'.join(candidate.key)}: {error}", place=candidate.key) from error
 
@@ -205,17 +204,10 @@ class Examination:
             if outcome.verdict is not Verdict.MATCH:
                 self._check(test, outcome, candidate)
                 return None
-        if not is_here(candidate, self.board.node):
+        if not (self.board.plain >> place & 1 or is_here(candidate, self.board.node)):
             return None
-        if not self.features.consumable_capacity or self._is_taken_whole(candidate.device):
-            return NO_DRAW
-        return self._drawn(candidate)
-
-    def _is_taken_whole(self, device: Device) -> bool:
-        """Tell whether capacities say nothing about giving *device*: it is large enough for itself."""
-        return not (self.asked or device.traits.allow_multiple_allocations) and all(
-            capacity.policy is None and capacity.value.nanos >= 0 for _, capacity in device.capacity
-        )
+        is_whole = not self.asked and self.board.whole >> place & 1
+        return NO_DRAW if is_whole or not self.features.consumable_capacity else self._drawn(candidate)
 
     def _check(self, test: Test, outcome: SelectorOutcome, candidate: Candidate) -> None:
         if outcome.verdict is Verdict.ERROR:
@@ -231,10 +223,9 @@ class Examination:
             raise Met(text, place=candidate.key) from error
 
 
-def _is_usable(ask: Ask, board: Board, candidate: Candidate, features: Features) -> bool:
-    if not candidate.taints and candidate.device.traits is PLAIN and not candidate.published.skip_node_operations:
-        return not (candidate.published.unknown_fields or candidate.published.seal)
-    return next(obstacles(ask, board, candidate, features), None) is None
+def _is_usable(ask: Ask, board: Board, place: int, features: Features) -> bool:
+    is_plain = board.plain >> place & 1
+    return bool(is_plain) or next(obstacles(ask, board, board.candidates[place], features), None) is None
 
 
 def obstacles(ask: Ask, board: Board, candidate: Candidate, features: Features) -> Iterator[str]:

@@ -19,7 +19,6 @@ from extender.allocation.matches import Matches
 from extender.allocation.plain import path_of
 from extender.allocation.projection import project
 from extender.allocation.question import Question
-from extender.allocation.result import terms_of
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import NodeSelection
 from extender.model.names import PoolKey
@@ -174,7 +173,7 @@ def _writing(selection: NodeSelection | None) -> int:
     """Tell how devices of a slice can be written down: for one node, or by so many terms, more than one or not."""
     if selection is None or selection.node_name is not None:
         return int(selection is None)
-    return 2 + (len(terms_of(selection)) > 1)
+    return 2 + (len(selection.terms) > 1)
 
 
 def _name(parts: Iterable[bytes]) -> bytes:

@@ -13,7 +13,6 @@ from extender.allocation.question import Ask, At, ClaimQuestion, Question
 from extender.allocation.situation import Situation
 from extender.allocation.solve import Solution
 from extender.model.claim import AllocatedDevice, Allocation, DeviceConfig, ResourceClaim
-from extender.model.device import NodeSelection
 from extender.model.names import NodeName
 from extender.model.node import Node
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement, matches
@@ -175,11 +174,11 @@ def node_selector(candidates: Iterable[Candidate], node: NodeName) -> NodeSelect
     expressions: dict[object, Requirement] = {}
     fields: dict[object, Requirement] = {}
     for candidate in candidates:
-        selection = _selection(candidate)
+        selection = candidate.selection
         if selection.node_name is not None or candidate.device.traits.binds_to_node:
             only = Requirement(key="metadata.name", operator="In", values=(node,))
             return NodeSelector((NodeSelectorTerm(fields=(only,)),))
-        terms = terms_of(selection)
+        terms = selection.terms
         if len(terms) > 1:
             raise Unreadable(f"nodeSelector: {len(terms)} terms cannot be part of an allocation, only one can")
         for term in terms:
@@ -214,14 +213,6 @@ def check_writable(solution: Solution) -> None:
     for claim in range(len(solution.situation.question.claims)):
         picked = [board.candidates[pick.place] for pick in solution.picks if pick.at.claim == claim]
         node_selector(picked, board.node.name)
-
-
-def terms_of(selection: NodeSelection) -> tuple[NodeSelectorTerm, ...]:
-    return selection.selector.terms if selection.selector else ()
-
-
-def _selection(candidate: Candidate) -> NodeSelection:
-    return candidate.published.selection or candidate.device.traits.selection or NodeSelection()
 
 
 def _add(requirements: Iterable[Requirement], to: dict[object, Requirement]) -> None:

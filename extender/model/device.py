@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from extender.model.frozen import dataclass
 from extender.model.names import DeviceName, DriverName, NodeName, PoolKey, PoolName
-from extender.model.node_selector import NodeSelector
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm
 from extender.model.quantity import Quantity
 from extender.model.taint import Taint
 
@@ -100,6 +100,10 @@ class NodeSelection:
     node_name: NodeName | None = None
     selector: NodeSelector | None = None
     all_nodes: bool = False
+
+    @property
+    def terms(self) -> tuple[NodeSelectorTerm, ...]:
+        return self.selector.terms if self.selector else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
