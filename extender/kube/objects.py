@@ -22,6 +22,8 @@ from extender.scheduling.account import shortened
 from extender.scheduling.claiming import FINALIZER
 
 TOUCHED: Final = "dra-extender.x-k8s.io/touched"
+# Of a pod or a claim, in characters.
+LONGEST_NAME: Final = 253
 # To remove what somebody has removed meanwhile would be an invalid patch (422), before anybody looks at the version.
 FREED: Final[list[Json]] = [
     {"op": "add", "path": "/status/allocation", "value": None},
@@ -138,7 +140,8 @@ def extended_claim(pod: Pod, version: str, requests: Sequence[DeviceRequest]) ->
     }
     metadata = {
         "namespace": pod.key.namespace,
-        "generateName": f"{unmade_name(pod)}-",
+        # Of this the API server takes the first 58 characters, but refuses what is longer than any name.
+        "generateName": f"{unmade_name(pod)}-"[:LONGEST_NAME],
         "ownerReferences": [owner],
         "annotations": {ANNOTATION: "true"},
     }

@@ -82,6 +82,12 @@ async def allocated(cluster: Cluster) -> ResourceClaim:
     return read_claim(done(await writes.write_allocation(kept, granted(), one)).object)
 
 
+@pytest.mark.parametrize("length", [1, 233, *range(234, 254)])
+def test_a_claim_for_extended_resources_can_be_named_after_a_pod_of_any_name(length: int) -> None:
+    made = objects.extended_claim(Pod(key=ObjectKey("default", "p" * length), uid=Uid("p")), "v1", [])
+    assert is_dns_subdomain(made["metadata"]["generateName"].rstrip("-"))
+
+
 async def test_a_finalizer_joins_those_that_are_there(api_server: Cluster) -> None:
     fresh = await new_claim(api_server, finalizers=["example.com/kept"])
     kept = read_claim(done(await writes_to(api_server).add_finalizer(fresh)).object)
