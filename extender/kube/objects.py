@@ -53,6 +53,15 @@ def with_allocation(claim: ResourceClaim, allocation: Allocation, consumer: Cons
     return [*with_consumer(claim, consumer), allocated]
 
 
+def allocated(claim: ResourceClaim, version: str, allocation: Allocation, consumer: Consumer) -> Json:
+    """Spell *claim* by its status, all that a write of that takes; an unallocated claim has nothing else there."""
+    namespace, name = claim.key
+    metadata = {"namespace": namespace, "name": name, "uid": claim.uid, "resourceVersion": claim.resource_version}
+    reserved = [_consumer(item) for item in consumers_with(claim, consumer)]
+    status = {"allocation": encode.allocation(allocation), "reservedFor": reserved}
+    return {**_claim_of(version), "metadata": metadata, "status": status}
+
+
 def with_consumer(claim: ResourceClaim, consumer: Consumer) -> list[Json]:
     return [_guard(claim), _reserved(consumers_with(claim, consumer))]
 
@@ -146,12 +155,11 @@ def extended_claim(pod: Pod, version: str, requests: Sequence[DeviceRequest]) ->
         "annotations": {ANNOTATION: "true"},
     }
     asked = [_request(item, version) for item in requests]
-    return {
-        "apiVersion": f"resource.k8s.io/{version}",
-        "kind": "ResourceClaim",
-        "metadata": metadata,
-        "spec": {"devices": {"requests": asked}},
-    }
+    return {**_claim_of(version), "metadata": metadata, "spec": {"devices": {"requests": asked}}}
+
+
+def _claim_of(version: str) -> Json:
+    return {"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceClaim"}
 
 
 def _request(item: DeviceRequest, version: str) -> Json:

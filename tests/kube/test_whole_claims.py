@@ -12,7 +12,7 @@ from extender.kube.protobuf import MAGIC, field, guard, sent
 from extender.kube.request import Body
 from extender.kube.resource import CLAIMS, Served
 from extender.kube.writes import ATTEMPTS, Writes
-from extender.model.claim import Consumer
+from extender.model.claim import Allocation, Consumer, DeviceConfig
 from extender.model.names import Uid
 from extender.scheduling.steps import Refusal
 from tests.scheduling.cast import claim, consumer, device, held, pod
@@ -42,11 +42,10 @@ class Stored:
         metadata = field(1, field(6, self.version.encode()))
         return self.read or Answer(200, {}, MAGIC + field(2, metadata + field(3, b"")))
 
-    async def call(self, method: str, *_args: object, body: Body, **_kwargs: object) -> Answer:
+    async def call(self, method: str, path: str, *, body: Body, **_kwargs: object) -> Answer:
         if method == "PATCH":
             return status(422, "Invalid")
-        assert isinstance(body.content, bytes)
-        self.puts.append(body.content)
+        self.puts.append(body.content if isinstance(body.content, bytes) else orjson.dumps([path, body.content]))
         return self.answers.pop(0)
 
 
@@ -89,6 +88,35 @@ async def test_a_touch_of_which_nothing_is_left_is_in_vain() -> None:
     outcome = await OTHERS["touch"](writes_to(Stored("5", done("an earlier one"))))
     assert isinstance(outcome, Refused)
     assert outcome.kind is Refusal.IN_VAIN
+
+
+def allocating(server: Stored) -> Coroutine[Any, Any, RequestOutcome]:
+    free, by = claim("a", version=5), Consumer(resource="pods", name="p", uid=Uid("p"))
+    configured = DeviceConfig(source="FromClass", opaque={"driver": "gpu.example.com", "parameters": {"x": "<" * 2000}})
+    return writes_to(server).write_allocation(free, Allocation(config=(configured,)), by)
+
+
+async def test_an_allocation_that_a_patch_makes_too_long_is_written_as_the_status_of_the_claim_that_was_read() -> None:
+    server = Stored("5", done())
+    assert isinstance(await allocating(server), Succeeded)
+    path, put = orjson.loads(server.puts.pop())
+    assert path.endswith("/resourceclaims/a/status")
+    assert (put["metadata"]["uid"], put["metadata"]["resourceVersion"]) == (CLAIM.uid, "5")
+    assert put["status"]["reservedFor"] == [{"resource": "pods", "name": "p", "uid": "p"}]
+    assert put["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] == {"x": "<" * 2000}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (status(422, "Invalid"), Refused(Refusal.INVALID, "no", 422, "Invalid")),
+        (status(403, "Forbidden"), Refused(Refusal.FORBIDDEN, "no; no", 403, "Forbidden")),
+    ],
+)
+async def test_an_allocation_that_is_wrong_either_way_is_refused_for_what_it_is(
+    answer: Answer, expected: Refused
+) -> None:
+    assert await allocating(Stored("5", answer)) == expected
 
 
 @pytest.mark.parametrize(
