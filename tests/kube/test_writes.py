@@ -16,7 +16,7 @@ from extender.kube.request import APPLY_PATCH, MERGE_PATCH
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
 from extender.kube.resource import Served
 from extender.kube.writes import Writes
-from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
+from extender.model.claim import Allocation, Consumer, DeviceConfig, DeviceRequest, ResourceClaim
 from extender.model.names import ClassName, NodeName, ObjectKey, Uid, is_dns_subdomain
 from extender.model.node import Pod, PodClaimStatus
 from extender.model.parse import parse_claim, parse_pod
@@ -108,6 +108,18 @@ async def test_a_claim_whose_parameters_have_spaces_gets_its_finalizer_and_its_d
     assert kept.finalizers == (FINALIZER,)
     assert kept.spec == fresh.spec
     assert read_claim(done(await writes.write_allocation(kept, granted(), one)).object).allocation == granted()
+
+
+async def test_parameters_that_a_patch_spells_longer_than_they_may_be_get_into_an_allocation(
+    api_server: Cluster,
+) -> None:
+    fresh, one, writes = await new_claim(api_server), await consumer(api_server), writes_to(api_server)
+    parameters = {"of": "<&>" * 700}
+    configured = DeviceConfig(source="FromClass", opaque={"driver": "gpu.example.com", "parameters": parameters})
+    wanted = dataclasses.replace(granted(), config=(configured,))
+    outcome = await writes.write_allocation(fresh, wanted, one)
+    assert read_claim(done(outcome).object).allocation == wanted
+    assert refused(await writes.write_allocation(fresh, wanted, one)) is Refusal.CONFLICT
 
 
 async def test_a_claim_whose_parameters_have_spaces_gets_no_finalizer_once_it_moved_on(api_server: Cluster) -> None:
