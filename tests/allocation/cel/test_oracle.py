@@ -11,6 +11,7 @@ from extender.model.semver import Semver
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
 from tests.allocation.cel.computed import computed, plain
 from tests.allocation.cel.expressions import device, expression, seeded
+from tests.allocation.cel.scopes import scoped
 from tests.allocation.cel.test_limits import HEAVY
 from tests.allocation.cel.typed import drawn
 from tests.allocation.cel.written.fixtures import asked, sight
@@ -111,9 +112,8 @@ def test_drawn_selectors_have_the_outcome_that_kubernetes_gives(oracle: Oracle) 
     assert differences(oracle, pairs) == []
 
 
-def test_drawn_calls_of_every_function_have_the_value_that_kubernetes_computes(oracle: Oracle) -> None:
-    random = seeded("functions")
-    texts = [text for _ in range(DRAWN) if len(text := drawn(random)) < LONG]
+def values_alike(oracle: Oracle, texts: Sequence[str]) -> int:
+    """Compare what *texts* come to; return how many of them have a value."""
     full = sight("full")
     answers = oracle.ask("cel", [asked("full", text) for text in texts])
     told = [
@@ -124,7 +124,19 @@ def test_drawn_calls_of_every_function_have_the_value_that_kubernetes_computes(o
         != (mine := computed(text, full))
     ]
     assert told == []
-    assert 0.3 * DRAWN < sum(answer["outcome"] == "value" for answer in answers) < 0.8 * DRAWN
+    return sum(answer["outcome"] == "value" for answer in answers)
+
+
+def test_drawn_calls_of_every_function_have_the_value_that_kubernetes_computes(oracle: Oracle) -> None:
+    random = seeded("functions")
+    texts = [text for _ in range(DRAWN) if len(text := drawn(random)) < LONG]
+    assert 0.3 * DRAWN < values_alike(oracle, texts) < 0.8 * DRAWN
+
+
+def test_variables_keep_their_values_within_loops_within_bindings(oracle: Oracle) -> None:
+    random = seeded("scopes")
+    texts = [text for _ in range(DRAWN) if len(text := scoped(random)) < LONG]
+    assert values_alike(oracle, texts) > 0.8 * DRAWN
 
 
 @pytest.mark.parametrize("table", [TRUE, FAILING, REFUSED], ids=["true", "failing", "refused"])
