@@ -34,7 +34,9 @@ def _running(bound: Footprint, belief: Belief) -> str:
 
 
 def _given_to(bound: Footprint, belief: Belief) -> Iterator[Given]:
-    named = (belief.cluster.claims.get(ObjectKey(bound.key.namespace, name)) for name in bound.claims.split())
+    # Two entries may name one claim.
+    names = dict.fromkeys(bound.claims.split())
+    named = (belief.cluster.claims.get(ObjectKey(bound.key.namespace, name)) for name in names)
     for claim in named:
         if claim and claim.allocation and any(user.uid == bound.uid for user in claim.reserved_for):
             yield from (Given(claim.key.name, item.request, item.device) for item in claim.allocation.devices)

@@ -45,3 +45,10 @@ def test_of_a_pod_that_was_bound_before_we_came_its_devices_are_told() -> None:
     amounts = (("pods", 1),)
     belief.apply(Changed(Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=amounts, claims="a b gone")))
     assert unasked(POD.key, belief) == "it is on node n1 with gpu=gpu.example.com/n1/d0, gpu=gpu.example.com/n1/d1"
+
+
+def test_a_claim_that_a_bound_pod_names_twice_is_told_once() -> None:
+    belief = belief_of(held(claim("a"), device("n1", 0), by=POD))
+    bound = Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=(("pods", 1),), claims="a a")
+    belief.apply(Changed(bound))
+    assert unasked(POD.key, belief) == "it is on node n1 with gpu=gpu.example.com/n1/d0"
