@@ -38,6 +38,7 @@ class Need(NamedTuple):
 
 
 SPACED: Final = "claims whose parameters were stored with spaces, as Python's clients send them, are not given to pods"
+WHOLE: Final = f"{SPACED}, nor those whose parameters a patch makes too long: six letters for each <, > and &"
 NEEDS: Final = (
     Need(
         Right("patch", "", "pods"),
@@ -54,8 +55,8 @@ NEEDS: Final = (
         "no pod gets devices by an extended resource where OwnerReferencesPermissionEnforcement is on",
     ),
     Need(Right("update", GROUP, "resourceclaims"), SPACED),
-    Need(Right("update", GROUP, "resourceclaims", "status"), SPACED),
-    Need(Right("update", GROUP, "resourceclaims", "binding"), SPACED),
+    Need(Right("update", GROUP, "resourceclaims", "status"), WHOLE),
+    Need(Right("update", GROUP, "resourceclaims", "binding"), WHOLE),
 )
 
 

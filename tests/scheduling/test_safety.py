@@ -77,3 +77,12 @@ def test_the_right_to_bind_claims_is_asked_for_from_1_36_on(minor: int | None, *
 def test_on_older_clusters_no_right_is_missed_that_they_do_not_know(minor: int | None, count: int) -> None:
     assert len(NEEDS) - len(further_needs(minor)) == count
     assert all(need.right.part != "binding" for need in further_needs(35))
+
+
+def test_whoever_may_not_write_a_status_as_a_whole_is_told_of_all_claims_that_take_it() -> None:
+    said = {need.right.part: need.without for need in NEEDS if need.right[0] == "update" and "claims" in need.right[2]}
+    assert {part: "too long" in without for part, without in said.items()} == {
+        "": False,
+        "status": True,
+        "binding": True,
+    }
