@@ -29,15 +29,23 @@ class Level(NamedTuple):
             return sum(
                 min((anchors & ones).bit_count(), (partners & others).bit_count()) for ones, others in self.cells
             )
-        return _served([self.partners_of[anchor] & partners for anchor in places_of(anchors)])
+        return len(_seated(self._wanting(anchors, partners)))
 
     def missed(self, anchors: int, partners: int) -> int:
         """Return the mask of those of the *partners* without each of whom there is a pair less."""
         if self.cells is not None:
             free = [(anchors & ones, partners & others) for ones, others in self.cells]
             return reduce(or_, (others for ones, others in free if others.bit_count() <= ones.bit_count()), 0)
-        pairs = self.pairs(anchors, partners)
-        return mask_of(one for one in places_of(partners) if self.pairs(anchors, partners & ~(1 << one)) < pairs)
+        wanting = self._wanting(anchors, partners)
+        holder = _seated(wanting)
+        missed = mask_of(holder)
+        # Nobody misses one whose holder can have another that is not missed.
+        while spared := mask_of(one for one in places_of(missed) if wanting[holder[one]] & ~missed):
+            missed &= ~spared
+        return missed
+
+    def _wanting(self, anchors: int, partners: int) -> list[int]:
+        return [self.partners_of[anchor] & partners for anchor in places_of(anchors)]
 
 
 class Bundles:
@@ -78,8 +86,8 @@ def _level(rows: tuple[int, ...], step: int) -> Level:
     return Level(step, rows, tuple((ones, row) for row, ones in cells.items()) if is_parted else None)
 
 
-def _served(wanting: Sequence[int]) -> int:
-    """Return how many can have one each, by augmenting paths."""
+def _seated(wanting: Sequence[int]) -> dict[int, int]:
+    """Tell by whom each partner is had where as many as can be have one each, by augmenting paths."""
     holder: dict[int, int] = {}
 
     def seat(one: int, refused: set[int]) -> bool:
@@ -91,4 +99,6 @@ def _served(wanting: Sequence[int]) -> int:
                     return True
         return False
 
-    return sum(seat(one, set()) for one in range(len(wanting)))
+    for one in range(len(wanting)):
+        seat(one, set())
+    return holder

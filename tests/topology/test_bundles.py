@@ -1,13 +1,15 @@
 """What free devices of two kinds are good for together is what the heaviest pairs of them are worth."""
 
+from typing import Any, ClassVar
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.masks import places_of
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import NODE, affinity
 from extender.topology.assignment import assigned
-from extender.topology.bundles import Bundles
+from extender.topology.bundles import Bundles, Level
 
 MOST = 5
 # Roots lie within NUMA nodes, of some devices nothing is known.
@@ -43,3 +45,29 @@ def test_partners_are_missed_together_no_less_than_one_by_one(
     assert losses == {one: worth - bundles.worth(free, left & ~(1 << one)) for one in places_of(left)}
     gone = taken & left
     assert worth - bundles.worth(free, left & ~gone) >= sum(losses[one] for one in places_of(gone))
+
+
+class Rows(tuple[int, ...]):
+    """The partners of each anchor, counting how often one's are asked for."""
+
+    __slots__ = ()
+    asked: ClassVar[list[Any]] = []
+
+    def __getitem__(self, anchor: Any) -> Any:
+        self.asked.append(anchor)
+        return super().__getitem__(anchor)
+
+
+def test_whoever_is_missed_is_found_by_pairing_once() -> None:
+    # Two that share many partners, and two with one of their own beside the same one.
+    many = (1 << 64) - 1
+    level = Level(1, Rows((many, many, 1 << 64, 1 << 64 | 1 << 65)), None)
+    assert level.missed(0b1111, many | 0b11 << 64) == 0b11 << 64
+    assert len(Rows.asked) == 4
+
+
+@given(st.lists(masks, min_size=1, max_size=MOST), masks, masks)
+def test_without_one_that_is_missed_there_is_a_pair_less(rows: list[int], free: int, left: int) -> None:
+    level, free = Level(1, tuple(rows), None), free & (1 << len(rows)) - 1
+    missed, pairs = level.missed(free, left), level.pairs(free, left)
+    assert missed == mask_of(one for one in places_of(left) if level.pairs(free, left & ~(1 << one)) < pairs)
