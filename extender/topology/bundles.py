@@ -68,9 +68,13 @@ class Bundles:
         return sum(level.step * level.pairs(anchors, partners) for level in self._levels)
 
     def losses(self, anchors: int, partners: int) -> Mapping[int, int]:
-        """Tell how much less the pairs are worth without each of the *partners*; without several it may be more."""
+        """Tell how much less the pairs are worth without each of those *partners* who are missed.
+
+        Without several it may be more.
+        """
         missed = [(level.step, level.missed(anchors, partners)) for level in self._levels]
-        return {one: sum(step for step, mask in missed if mask >> one & 1) for one in places_of(partners)}
+        some = places_of(reduce(or_, (mask for _, mask in missed)))
+        return {one: sum(step for step, mask in missed if mask >> one & 1) for one in some}
 
 
 def _rows(near: Sequence[Sequence[int]], least: int) -> tuple[int, ...]:
