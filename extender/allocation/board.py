@@ -42,9 +42,13 @@ class Candidate:
     @property
     def is_whole(self) -> bool:
         """Whether its capacities say nothing about giving it: it is large enough for itself."""
-        return not self.device.traits.allow_multiple_allocations and all(
-            capacity.policy is None and capacity.value.nanos >= 0 for _, capacity in self.device.capacity
-        )
+        # A generator takes twice the time.
+        if self.device.traits.allow_multiple_allocations:
+            return False
+        for _, capacity in self.device.capacity:
+            if capacity.policy is not None or capacity.value.nanos < 0:
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Every write that owning allocations takes: one request each.
+"""Every write that owning allocations takes: one request each, and one more where a patch cannot say it.
 
 What gives, frees or binds lands on the version that was read, or not at all; a touch, an annotation or a nomination
 lands on the object of that UID. Each carries ``?timeout=`` below our own deadline, so that the API server gives up
