@@ -8,7 +8,7 @@ import pytest
 
 from extender.kube.outcome import RequestOutcome, Succeeded, Unknown
 from extender.model.change import Changed, Gone
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.service.lapses import BATCH, LOOK_S, MOST, REST_S, Lapses
 from extender.state.belief import Belief
@@ -116,16 +116,21 @@ async def test_a_nomination_goes_with_the_promise_that_was_not_asked_for_in_time
     assert await here.after(LOOK_S) == [("p", "1")]
 
 
-async def test_it_is_not_waited_for_the_next_look_then() -> None:
-    item = nominated()
-    here = Api(item)
+async def soon_cleared(here: Api, uid: Uid) -> None:
+    """Say amid the work that nobody asked about *uid*, and wait for what is cleared before the next look."""
     running = asyncio.create_task(here.work.run())
     await asyncio.sleep(0)
-    here.work.unasked(item.uid)
+    here.work.unasked(uid)
     async with asyncio.timeout(LOOK_S / 2):
         while not here.cleared:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0)
     running.cancel()
+
+
+async def test_it_is_not_waited_for_the_next_look_then() -> None:
+    item = nominated()
+    here = Api(item)
+    await soon_cleared(here, item.uid)
 
 
 async def test_what_goes_wrong_with_one_keeps_nobody_from_the_next_round() -> None:
@@ -138,13 +143,7 @@ async def test_what_goes_wrong_with_one_keeps_nobody_from_the_next_round() -> No
         raise ArithmeticError
 
     here.meanwhile = failing
-    running = asyncio.create_task(here.work.run())
-    await asyncio.sleep(0)
-    here.work.unasked(item.uid)
-    async with asyncio.timeout(LOOK_S / 2):
-        while not here.cleared:  # noqa: ASYNC110 - nobody tells of it
-            await asyncio.sleep(0)
-    running.cancel()
+    await soon_cleared(here, item.uid)
 
 
 @pytest.mark.parametrize("manager", ["kube-scheduler", ""], ids=["another's", "nobody's"])
