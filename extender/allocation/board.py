@@ -42,9 +42,9 @@ class Candidate:
     @property
     def is_whole(self) -> bool:
         """Whether its capacities say nothing about giving it: it is large enough for itself."""
-        # A generator takes twice the time.
         if self.device.traits.allow_multiple_allocations:
             return False
+        # A generator takes twice the time.
         for _, capacity in self.device.capacity:
             if capacity.policy is not None or capacity.value.nanos < 0:
                 return False
