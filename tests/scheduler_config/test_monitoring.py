@@ -25,6 +25,7 @@ VALUES: dict[str, set[str]] = {
     "outcome": set(Decided),
     "verb": set(VERBS),
     "resource": {"boundpods"},
+    "file": {"certificate", "clientAuthorities"},
 }
 RESULTS: dict[str, set[str]] = {
     "dra_extender_verb_duration_seconds_count": {"ok", "error", "refused", "crash"},
