@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from dataclasses import field
 from typing import Final, NamedTuple
@@ -17,7 +18,7 @@ from extender.web.exposition import Scrapes
 from extender.web.listener import Listener, ListenerLimits, refused
 from extender.web.request import Known, nobody
 from extender.web.routes import REFUSED, Routes
-from extender.web.tls import Certificates, Files, names_in
+from extender.web.tls import Certificates, Files, names_in, refusing
 from extender.web.verbs import Decisions, Health, Verbs
 
 LOG: Final = logging.getLogger(__name__)
@@ -97,12 +98,13 @@ class Server:
         self._routes = Routes(application.verbs, application.metrics, is_fast=is_fast, known=known)
         self._scrapes = Scrapes(application.metrics)
         self._certificates = Certificates(options.tls) if options.tls else None
-        context = self._certificates.context if self._certificates else None
+        self._handshake = refusing(self._unverified)
+        context = self._greeting(self._certificates) if self._certificates else None
         application.metrics.certificates_last(self._certificates.expiries if self._certificates else {})
         self._listeners = (Listener(self._call, options.limits, context, self._unread), Listener(self._probe, PROBES))
         self._refreshing: asyncio.Task[None] | None = None
         self.ports = (0, 0)
-        self._told = set[str]()
+        self._told, self._refused = set[str](), set[str]()
 
     async def start(self) -> None:
         """Listen. The ports that were taken are in *ports*: that of the verbs, and that of the probes."""
@@ -160,10 +162,24 @@ class Server:
             return True
         names = list(names_in(request.get_extra_info("peercert")))
         is_known = not allowed.isdisjoint(names)
-        if not is_known:
-            fields = {CLIENT: ", ".join(names)}
-            LOG.warning("a client was refused for its name", extra=fields)
+        if not is_known and self._is_new(client := ", ".join(names)):
+            LOG.warning("a client was refused for its name", extra={CLIENT: client})
         return is_known
+
+    def _unverified(self, why: str) -> None:
+        if self._is_new(why):
+            LOG.warning("a client was refused for its certificate", extra={REASON: why})
+
+    def _is_new(self, refused: str) -> bool:
+        """Tell whether it is to be told: kube-scheduler asks again for each pod that waits, every few seconds."""
+        is_new = refused not in self._refused and len(self._refused) < MOST_STRANGE
+        if is_new:
+            self._refused.add(refused)
+        return is_new
+
+    def _greeting(self, certificates: Certificates) -> ssl.SSLContext:
+        certificates.context.sslobject_class = self._handshake
+        return certificates.context
 
     def _decided(self, request: web.BaseRequest) -> web.Response:
         namespace, _, name = request.path.removeprefix(DECISIONS).partition("/")
@@ -207,8 +223,9 @@ class Server:
                 self._application.metrics.certificates_last(certificates.expiries)
 
     async def _switch(self, certificates: Certificates) -> None:
+        context, self._refused = self._greeting(certificates), set()
         try:
-            await self._listeners[0].renew(certificates.context, ends_others=certificates.has_other_clients)
+            await self._listeners[0].renew(context, ends_others=certificates.has_other_clients)
         except OSError:
             certificates.not_taken()
             raise

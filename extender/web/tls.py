@@ -1,7 +1,7 @@
 """TLS of the scheduler's calls, from files that are replaced while we run, and whom a client's certificate names."""
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +12,8 @@ from extender.web.expiry import expiry_in
 
 # Parts of a certificate's subjectAltName that are names of somebody.
 NAMES: Final = frozenset(("DNS", "URI", "email", "IP Address"))
+# What OpenSSL calls a client without a certificate.
+UNCERTIFIED: Final = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,33 @@ class Certificates:
     def _state(self) -> tuple[bytes | str, ...]:
         paths = (self._files.certificate, self._files.key, self._files.client_ca)
         return tuple(_digest(path) for path in paths if path)
+
+
+def refusing(told: Callable[[str], None]) -> type[ssl.SSLObject]:
+    """Return how the server's side shakes hands: *told* is why a client's certificate is refused, and so is the client.
+
+    The loop tells nobody, and ends a connection before what OpenSSL has to say to the client has left: kube-scheduler
+    would tell of no more than EOF.
+    """
+
+    class Handshake(ssl.SSLObject):
+        _error: ssl.SSLError | None = None
+
+        def do_handshake(self) -> None:
+            if self._error:
+                raise self._error
+            try:
+                super().do_handshake()
+            except ssl.SSLError as error:
+                if isinstance(error, ssl.SSLCertVerificationError):
+                    told(error.verify_message)
+                elif error.reason != UNCERTIFIED:
+                    raise
+                self._error = ssl.SSLError(*error.args)
+                # What the loop answers by sending what there is. It comes back once the client has said more, or gone.
+                raise ssl.SSLWantReadError from None
+
+    return Handshake
 
 
 @contextmanager

@@ -151,6 +151,51 @@ async def test_strangers_are_ended_soon_and_leave_nothing_in_the_log(
     assert caplog.records == []
 
 
+def alert_after(port: int, context: ssl.SSLContext) -> str:
+    """Call as kube-scheduler does, which is let in as far as it knows, and return what the server's alert says."""
+    with (
+        socket.create_connection(("127.0.0.1", port), 20) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+    ):
+        connection.sendall(b"POST /filter HTTP/1.1\r\n\r\n")
+        with pytest.raises(ssl.SSLError) as alert:
+            connection.recv(1)
+    return str(alert.value.reason)
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_client_hears_why_its_certificate_is_refused_and_the_log_has_it_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    ca, other = authority(tmp_path, "ca"), authority(tmp_path, "other")
+    files = Files(*issued(tmp_path, "server", ca), ca)
+    stranger = client(ca, issued(tmp_path, "stranger", other))
+
+    async def called() -> list[str]:
+        async with serving(StandIn(), tls=files) as server:
+            contexts = stranger, stranger, client(ca)
+            return [await asyncio.to_thread(alert_after, server.ports[0], context) for context in contexts]
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        alerts = runner.run(called())
+    assert alerts == ["TLSV1_ALERT_UNKNOWN_CA", "TLSV1_ALERT_UNKNOWN_CA", "TLSV13_ALERT_CERTIFICATE_REQUIRED"]
+    (record,) = caplog.records
+    assert record.message == "a client was refused for its certificate"
+    assert record.__dict__["reason"] == "unable to get local issuer certificate"
+
+
+async def test_that_a_client_is_refused_for_its_name_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ca = authority(tmp_path, "ca")
+    files, names = Files(*issued(tmp_path, "server", ca), ca), frozenset(("scheduler",))
+    async with serving(StandIn(), tls=files, client_names=names) as server:
+        for name in ("first", "second", "first"):
+            assert await filtered(server, client(ca, issued(tmp_path, name, ca))) == 403
+    told = [record.__dict__["client"] for record in caplog.records]
+    assert told == ["first, 127.0.0.1", "second, 127.0.0.1"]
+
+
 class Renewing:
     """A server with mutual TLS whose files are replaced while it serves, and its client."""
 
@@ -286,6 +331,19 @@ async def test_when_the_files_that_are_in_use_run_out_is_told(renewing: Renewing
 
         await until(refused)
         assert await told("clientAuthorities") == expiry_in(lasting)
+
+
+async def test_that_a_client_is_refused_is_told_again_once_files_were_replaced(
+    renewing: Renewing, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranger = renewing.client(renewing.second)
+    async with serving(StandIn(), tls=renewing.files) as server:
+        for files in (1, 2):
+            with pytest.raises((ClientConnectionError, ssl.SSLError)):
+                await filtered(server, stranger)
+            renewing.certificate_renewed()
+            await until(partial(taken, server, files))
+    assert len([record for record in caplog.records if "refused for its certificate" in record.message]) == 2
 
 
 async def test_clients_of_an_authority_that_was_taken_away_are_not_answered_any_more(renewing: Renewing) -> None:
