@@ -244,6 +244,9 @@ def _told(error: BaseException) -> str:
             told = f"{error.status} {error.message}"
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
             told = "the address of the server, or of its proxy, cannot be used"
+        case aiohttp.ClientConnectorError() if not isinstance(error, aiohttp.ClientConnectorCertificateError):
+            # The library tells the context of TLS as well, by where that is in memory: each one is another reason.
+            told = f"Cannot connect to host {error.host}:{error.port} [{error.strerror or error.os_error}]"
         case _:
             told = str(error)
     return f"{type(error).__name__}: {told}"

@@ -1,6 +1,7 @@
 """One request: what comes back, or what is known where nothing does."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 
 import pytest
@@ -40,6 +41,14 @@ async def test_a_request_that_nobody_takes_was_not_sent() -> None:
     await api.close()
     assert isinstance(answer, Unanswered)
     assert not answer.was_sent
+
+
+async def test_nobody_is_told_where_in_memory_the_context_of_tls_is() -> None:
+    api = Api(Fixed(Access(server="https://127.0.0.1:1", tls=ssl.create_default_context())))
+    answers = await api.call("GET", PATH), await api.open(PATH), await api.call("POST", PATH, body=Body({}))
+    await api.close()
+    refused = "ClientConnectorError: Cannot connect to host 127.0.0.1:1 [Connect call failed ('127.0.0.1', 1)]"
+    assert [answer.why for answer in answers if isinstance(answer, Unanswered)] == [refused] * 3
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"])
