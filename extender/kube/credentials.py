@@ -116,6 +116,8 @@ class FileCredentials:
         """Say why what there was is in use still, if it is: once, though the files are read again every few seconds."""
         if why and why != self._why:
             LOG.warning("credentials refused, the earlier ones stay in use", extra={keys.ERROR: why})
+        if self._why and not why:
+            LOG.info("credentials taken")
         self._why = why
 
 

@@ -147,7 +147,7 @@ class Leading:
             self._fail(step, str(found), is_lost=is_conflict(found))
             return
         self._known = found
-        self._reached(is_written=step.act is not Act.LOOK or found.record != before)
+        self._reached(self.lease, is_written=step.act is not Act.LOOK or found.record != before)
         if step.act is Act.LOOK or found.record is None:
             self.tenure.looked(found.record, self.now())
         else:
@@ -161,11 +161,13 @@ class Leading:
         if (not is_lost or self.tenure.is_stuck) and self._is_news(self.lease, why, is_write=step.act is not Act.LOOK):
             LOG.warning("the Lease was not reached", extra={keys.REASON: step.act.name.lower(), keys.ERROR: why})
 
-    def _reached(self, *, is_written: bool) -> None:
-        """Note that our Lease is read; and written, by us or somebody: not all that is read can be written."""
-        self._unreached.pop((self.lease, False), None)
-        if is_written:
-            self._unreached.pop((self.lease, True), None)
+    def _reached(self, lease: ObjectKey, *, is_written: bool) -> None:
+        """Note that a Lease is read; and written, by us or somebody: not all that is read can be written."""
+        was_hindered = bool(self._unreached)
+        for is_write in (False, is_written):
+            self._unreached.pop((lease, is_write), None)
+        if was_hindered and not self._unreached:
+            LOG.info("the Leases are reached again")
 
     def _is_news(self, lease: ObjectKey, why: str, *, is_write: bool) -> bool:
         """Note why a Lease was not reached; it is tried again every second, and told when it is for another reason."""
@@ -178,7 +180,7 @@ class Leading:
         while self.scheduler:
             found = await self.leases.read(self.scheduler)
             if isinstance(found, Lease):
-                self._unreached.pop((self.scheduler, False), None)
+                self._reached(self.scheduler, is_written=False)
                 self._seen_beside(found.record)
             elif self._is_news(self.scheduler, str(found), is_write=False):
                 LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
@@ -196,6 +198,8 @@ class Leading:
         was_abandoned, self._is_abandoned = self._is_abandoned, now - self._beside_since > lasts_s
         if self._is_abandoned and not was_abandoned:
             LOG.warning("nobody renews the scheduler's Lease", extra={keys.HOLDER: holder})
+        elif was_abandoned and not self._is_abandoned:
+            LOG.info("the scheduler's Lease is renewed", extra={keys.HOLDER: holder})
 
 
 def _holder_of(record: Record | None) -> str:

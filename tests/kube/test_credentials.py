@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import re
 import ssl
@@ -252,6 +253,7 @@ async def test_why_what_was_rotated_is_not_taken_is_told_once_for_each_reason(
     (tmp_path / "token").write_text("first")
     path = kubeconfig(tmp_path, {"tokenFile": "token"})
     found, clock = await rotating(path)
+    caplog.set_level(logging.INFO)
     for text, reasons in (("", 1), ("sec\nond", 2), ("second", 2), ("", 3)):
         (tmp_path / "token").write_text(text)
         for _ in range(2):
@@ -260,6 +262,8 @@ async def test_why_what_was_rotated_is_not_taken_is_told_once_for_each_reason(
         assert len(told(caplog)) == reasons
     without, control, again = told(caplog)
     assert without == again
+    # Once they can be used, that is told once, too.
+    assert [record.message for record in caplog.records if record.levelno == logging.INFO] == ["credentials taken"]
     assert without.endswith("tokenFile: names a file without a token")
     assert "control character" in control
     assert "sec" not in control

@@ -1,6 +1,7 @@
 """Two services at one API server in memory: one leads, dies, ends or is cut off, and the other goes on."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
@@ -167,10 +168,12 @@ async def test_a_scheduler_that_does_not_elect_is_told(
     await until(lambda: "nobody renews the scheduler's Lease dra-extender/dra-scheduler" in a.service.health.missing())
     assert await a.readiness() == 503
     await asyncio.sleep(3 * QUICK.renew_seconds)
+    caplog.set_level(logging.INFO)
     (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert (told.getMessage(), vars(told)["holder"]) == ("nobody renews the scheduler's Lease", left and f"{left}_1")
     cluster.scheduler_leads("a")
     await until(lambda: a.service.health.missing() == [])
+    assert [record.message for record in caplog.records].count("the scheduler's Lease is renewed") == 1
 
 
 async def test_a_leader_that_ends_is_followed_at_once(cluster: Cluster) -> None:
@@ -283,3 +286,16 @@ async def test_a_lease_that_cannot_be_read_keeps_a_replica_from_being_ready_and_
     await asyncio.sleep(2)
     told = [record.getMessage() for record in caplog.records if "Lease was not" in record.getMessage()]
     assert sorted(told) == ["the Lease was not reached", "the scheduler's Lease was not read"]
+
+
+async def test_that_the_leases_are_reached_again_is_told_once(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    _, b = await pair(cluster)
+    b.cut()
+    await until(lambda: bool(b.service.health.missing()))
+    b.line.is_cut = False
+    await until(lambda: not b.service.health.missing())
+    await asyncio.sleep(3 * QUICK.renew_seconds)
+    assert [record.message for record in caplog.records].count("the Leases are reached again") == 1
