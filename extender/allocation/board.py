@@ -5,7 +5,6 @@ from itertools import chain
 from typing import Final
 
 from extender.allocation.features import Features
-from extender.allocation.masks import mask_of
 from extender.allocation.pools import Pool, pools_of
 from extender.allocation.tainting import Tainting
 from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice
@@ -92,7 +91,8 @@ def board_of(
     candidates, pending = tuple(chain.from_iterable(here)), tuple(chain.from_iterable(updating))
 
     def those(has: Callable[[Candidate], object]) -> int:
-        return mask_of(place for place, candidate in enumerate(candidates) if has(candidate))
+        # Mostly all of them have it, and to add up a mask for each takes time by the square of how many there are.
+        return int("".join(["1" if has(candidate) else "0" for candidate in reversed(candidates)]) or "0", 2)
 
     return Board(
         node=node,

@@ -12,6 +12,7 @@ from extender.allocation.site import site_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.tainting import Tainting
 from extender.model.change import Changed
+from extender.model.device import PLAIN
 from extender.model.names import DeviceKey, DeviceName, PoolName
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, selects
 from tests.allocation.small import cluster, device, node, published, selector
@@ -42,6 +43,17 @@ def test_a_board_is_the_same_whatever_it_has_in_common_with_others() -> None:
         board = site_of(snapshot, index, ALL).board
         slices = tuple(item for pool in board.pools for item in pool.here)
         assert board == board_of(snapshot.nodes[name], slices, Tainting((), {}), ALL)
+
+
+def test_a_mask_has_a_bit_for_each_candidate_by_its_place() -> None:
+    devices = [
+        device("d0", binding_conditions=("ready",)),
+        *(replace(device(name), traits=PLAIN) for name in ("d1", "d2")),
+    ]
+    board = board_of(node("n1"), (published("n1", *devices),), Tainting((), {}), ALL)
+    assert (board.unready, board.plain, board.whole, board.several, board.shareable) == (0b001, 0b110, 0b111, 0, 0)
+    nothing = board_of(node("n1"), (), Tainting((), {}), ALL)
+    assert (nothing.unready, nothing.plain, nothing.whole) == (0, 0, 0)
 
 
 def test_rules_about_other_pools_are_passed_over_for_all_devices_of_a_slice_at_once(
