@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from extender.allocation.cel.values import Optional, TypeValue, Value, type_name
+from extender.allocation.cel.values import Value, held, type_name
 from extender.model.device import Attribute
 from extender.model.semver import Semver
 
@@ -29,11 +29,7 @@ def attribute_of(value: Value) -> Attribute:
 
 
 def _scalar(value: Value) -> Attribute:
-    # In Go the value of an optional is that of what it holds, the value of a type its name.
-    while type(value) is Optional:
-        value = value.value
-    if type(value) is TypeValue:
-        value = value.name
+    value = held(value)
     kind = KINDS.get(type(value))
     if kind is None:
         raise ValueError(f"a value of type {type_name(value)} is no attribute")

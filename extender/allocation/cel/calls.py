@@ -24,6 +24,7 @@ from extender.allocation.cel.values import (
     UInt,
     Value,
     encoded,
+    held,
     type_name,
 )
 
@@ -55,6 +56,9 @@ def call_closure(
         return alternative_closure(closures[0], closures[1], is_value=node.name == "orValue"), MISSING
     if node.name in SEARCHES:
         _require_regex(node, constants[1], checking)
+        if isinstance(constants[1], str):
+            # Where upstream knows the pattern it looks at no types of CEL, but at what Go takes for the value.
+            closures = (held_closure(closures[0]), closures[1], *map(held_closure, closures[2:]))
     # Upstream looks up constants faster where it knows a list of them from a map.
     is_search = node.name == "@in" and len(node.overloads) == 1
     if is_search and constants[1] == () and is_plain(node.arguments[1]):
@@ -71,6 +75,10 @@ def _require_regex(node: Call, pattern: object, checking: Budget) -> None:
             check(checking, pattern)
         except Failed as error:
             raise CompileError(str(error), node.children()[1].position) from None
+
+
+def held_closure(operand: Closure) -> Closure:
+    return lambda frame: held(operand(frame))
 
 
 def _folded(node: Call, closure: Closure) -> object:

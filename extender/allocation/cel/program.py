@@ -8,7 +8,7 @@ from extender.allocation.cel.device import DeviceValue
 from extender.allocation.cel.errors import EvaluationError
 from extender.allocation.cel.limits import EVALUATION_STEPS, MAX_ERROR, Budget
 from extender.allocation.cel.reads import Path
-from extender.allocation.cel.values import Optional, Value, writable
+from extender.allocation.cel.values import Value, held, writable
 from extender.model.frozen import dataclass
 
 # Holds the device, the budget, and the local variables of one evaluation, at these places.
@@ -74,16 +74,14 @@ class Program:
         if self.variables:
             frame += [None] * self.variables
         try:
-            value = self.run(frame)
+            # Upstream takes what an optional holds for the result, where the checker did not see that it is one.
+            value = held(self.run(frame))
         except EvaluationError as error:
             return failure(str(error))
         except RecursionError:
             return failure(TOO_DEEP)
         except Exception as error:  # noqa: BLE001 - a selector is a stranger's text: even our bug must not stop the sweep
             return failure(f"internal error: {type(error).__name__}: {error}")
-        # Upstream takes what an optional holds for the result, where the checker did not see that it is one.
-        while type(value) is Optional:
-            value = value.value
         if value is True:
             return MATCH
         return NO if value is False else failure("the result is not a bool")

@@ -107,6 +107,13 @@ class TypeValue(NamedTuple):
     name: str
 
 
+def held(value: object) -> object:
+    """Return what an optional holds, and the name of a type: what Go takes for the value of either."""
+    while type(value) is Optional:
+        value = value.value
+    return value.name if type(value) is TypeValue else value
+
+
 class Key(NamedTuple):
     """A map key that is neither a string nor an int."""
 

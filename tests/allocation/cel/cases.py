@@ -74,6 +74,8 @@ TRUE: dict[str, tuple[str, ...]] = {
         "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![].first().hasValue()",
         "optional.of(1) == optional.of(1) && optional.of(1) != optional.none()",
         "dyn(optional.of(true))",
+        "dyn(optional.of('ab')).matches('b') && matches(dyn(optional.of(optional.of('ab'))), 'b')",
+        "dyn(type(1)).find('n.*') == 'nt' && dyn(optional.of('ab')).findAll('.', dyn(optional.of(1))) == ['a']",
     ),
     "strings": (
         "'héllo'.size() == 5 && 'hello'.charAt(1) == 'e' && 'a'.charAt(1) == ''",
@@ -214,6 +216,8 @@ FAILING: dict[str, tuple[str, ...]] = {
         "optional.none().value() == 1",
         "dyn(1).orValue(1) == 1",
         "dyn(optional.none())",
+        "dyn(optional.none()).matches('a')",
+        "dyn(optional.of('a')).matches('a' + '')",
     ),
     "macros": (
         "dyn('abc').exists(c, c == 'a')",
