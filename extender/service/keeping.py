@@ -220,7 +220,9 @@ class Keeping:
         self._pauses[driver] = Pause(self.now() + pause_s, min(2 * pause_s, LAST_S))
 
     def _complain(self, drivers: tuple[str, ...], why: str) -> None:
-        """Say once that others can allocate what is ours."""
+        """Say once that others can allocate what is ours; who leads no longer says nothing."""
+        if not self.may_write():
+            return
         is_known = why == self._trouble[0]
         self._trouble = why, drivers
         if not is_known:

@@ -230,6 +230,26 @@ async def test_what_time_alone_may_help_is_tried_again_as_soon_each_time(outcome
     assert [at for at, _ in writing.tried] == [number * keeping.FIRST_S for number in range(4)]
 
 
+async def test_who_ceases_to_lead_as_it_writes_says_nothing_of_what_it_does_not_write(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    is_over = False
+
+    class Ending(Writing):
+        async def create_taint(self, served: object, driver: str, key: str) -> RequestOutcome:
+            nonlocal is_over
+            is_over = True
+            return await super().create_taint(served, driver, key)
+
+    writing = Ending()
+    writing.refusal = Refused(kind=Refusal.UNSENT, status=0, reason="", message="not the leader")
+    work, _, _ = at_work(writing, DRIVER)
+    work.may_write = lambda: not is_over
+    await work.round()
+    is_over = False
+    assert (len(writing.tried), caplog.records, work.warning()) == (1, [], "")
+
+
 async def test_a_rule_that_keeps_nobody_away_though_it_is_written_is_said_and_written_ever_more_rarely(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
