@@ -129,7 +129,7 @@ class Auditing:
         outcome = await writes.touch_claim(claim, uuid4().hex)
         is_slow = self.now() - began > TOUCHED_WITHIN_S
         (self._slow.add if is_slow else self._slow.discard)(namespace)
-        if isinstance(outcome, Refused) and outcome.kind is not Refusal.NOT_FOUND:
+        if isinstance(outcome, Refused) and outcome.kind not in (Refusal.NOT_FOUND, Refusal.UNSENT):
             fields = {keys.CLAIM: str(claim.key), keys.ERROR: str(outcome)}
             LOG.warning("a claim that nobody lets go of cannot be touched", extra=fields)
 

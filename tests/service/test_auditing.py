@@ -351,10 +351,11 @@ async def test_a_namespace_is_last_until_it_is_slow_no_more_and_forgotten_with_i
     [
         (Refused(Refusal.FORBIDDEN, "no", 403), True),
         (Refused(Refusal.NOT_FOUND, "gone", 404), False),
+        (Refused(Refusal.UNSENT, "another leads"), False),
         (Unknown("no answer"), False),
         (Succeeded({}), False),
     ],
-    ids=["refused", "gone", "unheard", "done"],
+    ids=["refused", "gone", "unsent", "unheard", "done"],
 )
 async def test_that_what_is_left_over_may_not_be_touched_is_told(
     outcome: RequestOutcome, caplog: pytest.LogCaptureFixture, *, is_told: bool
