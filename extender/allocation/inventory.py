@@ -102,6 +102,13 @@ class Inventory:
             known = self._found[device] = self._rows_of(device)
         return known
 
+    def newest(self, device: DeviceKey) -> Device | None:
+        """Return what the newest generation says of *device*."""
+        rows = self.rows_of(device)
+        if len(rows) > 1:
+            rows = (max(rows, key=lambda row: self.slices[self.slice_at(row)].generation),)
+        return self.device(rows[0]) if rows else None
+
     def _rows_of(self, device: DeviceKey) -> tuple[int, ...]:
         indices, key = self.pool(device.driver, device.pool), device.pool_key
         if len(indices) >= LARGE and key not in self._named:

@@ -9,6 +9,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.claiming import is_reserved_for
+from extender.scheduling.evicting import eviction_of
 from extender.scheduling.rivals import contest_of
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
@@ -168,8 +169,13 @@ def _of_allocated(pod: Pod, asked: Asked, belief: Belief) -> Unplaceable | None:
         contest = contest_of(claim, belief)
         if contest:
             return Unplaceable(Word.CLAIM_CONTESTED, contest)
-        if len(claim.reserved_for) >= RESERVATIONS and not is_reserved_for(claim, pod):
+        if is_reserved_for(claim, pod):
+            continue
+        if len(claim.reserved_for) >= RESERVATIONS:
             return Unplaceable(Word.CLAIM_FULL, f"claim {claim.key.name} is reserved for {RESERVATIONS} pods")
+        eviction = eviction_of(claim, belief)
+        if eviction:
+            return Unplaceable(Word.CLAIM_TAINTED, eviction)
     return None
 
 

@@ -28,24 +28,24 @@ def contested(mine: Uses, before: Uses, inventory: Inventory, *, has_sufficed: b
 
 def draws_counters(uses: Uses, inventory: Inventory) -> bool:
     """Tell whether what claims have of other devices matters, too, for they draw from the same counters."""
-    return any(_draws(_published(inventory, key)) for key in uses)
+    return any(_draws(inventory.newest(key)) for key in uses)
 
 
 def _contested(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: bool) -> Iterator[DeviceKey]:
     for key, use in mine.items():
         earlier = before.get(key, UNUSED)
         is_taken = (use.dedicated and earlier.is_held) or (earlier.dedicated and use.is_held)
-        if is_taken or (use.shares and _is_overdrawn(use, earlier, _published(inventory, key))):
+        if is_taken or (use.shares and _is_overdrawn(use, earlier, inventory.newest(key))):
             yield key
     yield from _partitions(mine, before, inventory, is_in_doubt=is_in_doubt)
 
 
 def rivals(device: DeviceKey, holders: Iterable[tuple[K, Uses]], inventory: Inventory) -> Iterator[K]:
     """Name those of *holders* that have something of *device*, or draw from what that draws from."""
-    drawn = _draws(_published(inventory, device)).keys()
+    drawn = _draws(inventory.newest(device)).keys()
     for holder, uses in holders:
         beside = (key for key in uses if key.pool_key == device.pool_key)
-        if device in uses or any(not drawn.isdisjoint(_draws(_published(inventory, key))) for key in beside):
+        if device in uses or any(not drawn.isdisjoint(_draws(inventory.newest(key))) for key in beside):
             yield holder
 
 
@@ -138,7 +138,7 @@ def _partitions(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: 
     """
     for pool in sorted({key.pool_key for key in mine}):
         new = (key for key in mine if key.pool_key == pool and key not in before)
-        added = [key for key in new if _draws(_published(inventory, key))]
+        added = [key for key in new if _draws(inventory.newest(key))]
         if not added:
             continue
         stock = _Stock(inventory, pool)
@@ -151,11 +151,3 @@ def _partitions(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: 
 
 def _draws(device: Device | None) -> Mapping[CounterKey, int]:
     return draws_of(device) if device else {}
-
-
-def _published(inventory: Inventory, key: DeviceKey) -> Device | None:
-    """Return what the newest generation says of a device."""
-    rows = inventory.rows_of(key)
-    if len(rows) > 1:
-        rows = (max(rows, key=lambda row: inventory.slices[inventory.slice_at(row)].generation),)
-    return inventory.device(rows[0]) if rows else None

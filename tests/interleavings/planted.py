@@ -8,6 +8,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 from extender.allocation import attempt, eligibility, node_state, question, result, usage
+from extender.allocation.inventory import Inventory
 from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model import taint
@@ -112,14 +113,12 @@ LEFT: Final = {
         contest._Stock.__init__, "sorted(slices, key=lambda item: -item.generation)", "slices"
     ),
     "what is left over of a generation says how much there is of a device": Bug(
-        contest._published, "if len(rows) > 1:", "if False:"
+        Inventory.newest, "if len(rows) > 1:", "if False:"
     ),
 }
 # Those that only show where strangers take a part of what we take a part of, by what that is.
 PARTED: Final = {
-    "shares": Bug(
-        contest._contested, "(use.shares and _is_overdrawn(use, earlier, _published(inventory, key)))", "False"
-    ),
+    "shares": Bug(contest._contested, "(use.shares and _is_overdrawn(use, earlier, inventory.newest(key)))", "False"),
     "partitions": Bug(contest._contested, "yield from _partitions(", "() and _partitions("),
 }
 # Those that only show where taint rules and classes come and go, and where some only look at devices.

@@ -1,0 +1,32 @@
+"""For which taint the pods of a claim are evicted: whoever joined them would be, too, and the claim never be freed."""
+
+from collections.abc import Iterator
+
+from extender.allocation.tainting import Tainting
+from extender.model.claim import ResourceClaim
+from extender.model.device import Device
+from extender.model.names import DeviceKey
+from extender.model.taint import NO_EXECUTE, Taint, blocking
+from extender.state.belief import Belief
+
+
+def eviction_of(claim: ResourceClaim, belief: Belief) -> str:
+    """Say which device of an allocated *claim* has a taint that evicts; nothing where none has, or it is tolerated."""
+    for item in claim.allocation.devices if claim.allocation else ():
+        for taint in blocking(_evicting(item.device, belief), item.tolerations):
+            told = f"{taint.key}={taint.value}:{taint.effect}"
+            return f"claim {claim.key.name}: device {'/'.join(item.device)} has taint {told}"
+    return ""
+
+
+def _evicting(key: DeviceKey, belief: Belief) -> Iterator[Taint]:
+    """Yield the taints of a device for which pods are evicted; rules may name one that is not published any more."""
+    snapshot, features = belief.cluster.snapshot, belief.questions.features
+    if not features.device_taints:
+        return
+    device = snapshot.inventory.newest(key) or Device(key.device)
+    rules = snapshot.rules.values() if features.device_taint_rules else ()
+    evicting = tuple(rule for rule in rules if rule.taint.effect == NO_EXECUTE)
+    for taint in (*device.traits.taints, *Tainting(evicting, snapshot.classes).taints(key, device)):
+        if taint.effect == NO_EXECUTE:
+            yield taint
