@@ -11,7 +11,7 @@ from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice
 from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey
 from extender.model.node import Node
-from extender.model.taint import Taint
+from extender.model.taint import Taint, evicts
 
 NOWHERE: Final = NodeSelection()
 
@@ -54,9 +54,9 @@ class Candidate:
 class Board:
     """A node, the pools that it sees, and the devices of those that are usable.
 
-    shareable, unready, several: a bit for each candidate, of those that many can have, those that are made ready for a
-    pod, and those that nodes of several terms can reach, which no allocation can say. plain, whole: of those that
-    *is_plain* and *is_whole* say so of: each search asks.
+    shareable, unready, evicting, several: a bit for each candidate, of those that many can have, those that are made
+    ready for a pod, those with taints for which pods are evicted, and those that nodes of several terms can reach,
+    which no allocation can say. plain, whole: of those that *is_plain* and *is_whole* say so of: each search asks.
     pending: devices of pools that are incomplete, which have the places after those of the candidates.
     """
 
@@ -66,6 +66,7 @@ class Board:
     shareable: int
     pending: tuple[Candidate, ...] = ()
     unready: int = 0
+    evicting: int = 0
     several: int = 0
     plain: int = 0
     whole: int = 0
@@ -101,6 +102,7 @@ def board_of(
         shareable=those(lambda each: each.device.traits.allow_multiple_allocations),
         pending=pending,
         unready=those(lambda each: each.device.traits.binding_conditions),
+        evicting=those(lambda each: features.device_taints and evicts(each.taints, ())),
         several=those(lambda each: len(each.selection.terms) > 1),
         plain=those(lambda each: each.is_plain),
         whole=those(lambda each: each.is_whole),

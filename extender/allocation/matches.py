@@ -19,7 +19,7 @@ from extender.allocation.question import Ask, At, Question
 from extender.allocation.work import Toll, Work
 from extender.model.device import Traits
 from extender.model.frozen import dataclass
-from extender.model.taint import blocking
+from extender.model.taint import blocking, evicts
 
 # Digits of base 65 that a positive int64 surely has: a node that is counted has at most 64 devices of one kind.
 DIGITS = 10
@@ -31,12 +31,14 @@ MEASURED = 128
 class Match:
     """For one ask, bool[rows] each. matching: what is asked for; usable: and can be had; errs: nobody can tell.
 
-    *is_special*: some of what is usable is.
+    last: what of it is given last, for it must be made ready first, or the pod is evicted for it in time; None where
+    nothing is. *is_special*: some of what is usable is.
     """
 
     matching: Flags
     usable: Flags
     errs: Flags
+    last: Flags | None = None
     is_special: bool = False
 
 
@@ -45,18 +47,22 @@ class Matches:
     """By ask. special: bool[rows], devices of which more must be known than whether they are free.
 
     weights: int64[rows], different where what may keep a device from being given differs; their sums tell mixtures
-    apart. unready: bool[rows], devices that must be made ready; None where nobody could be given any.
+    apart.
     """
 
     of: Mapping[At, Match]
     special: Flags
     weights: NDArray[np.int64]
-    unready: Flags | None = None
 
     @property
     def each(self) -> Collection[Match]:
         """Return each match once, in the order of the asks: those that the same devices suit have one."""
         return {id(match): match for match in self.of.values()}.values()
+
+    @property
+    def has_last(self) -> bool:
+        """Whether some of what can be had is given last."""
+        return any(match.last is not None for match in self.of.values())
 
 
 def matches_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Matches]:
@@ -75,10 +81,7 @@ def matches_of(question: Question, inventory: Inventory, added: Column[Taints]) 
         match = yield from _match(ask, question, inventory, added)
         matches[at] = replace(match, is_special=bool((match.usable & special).any()))
         yield
-    unready = _by_traits(inventory, lambda traits: bool(traits.binding_conditions))
-    found = Matches(matches, special, _weights(inventory, added))
-    is_any = any((match.usable & unready).any() for match in found.each)
-    return replace(found, unready=unready) if is_any else found
+    return Matches(matches, special, _weights(inventory, added))
 
 
 def _weights(inventory: Inventory, added: Column[Taints]) -> NDArray[np.int64]:
@@ -119,9 +122,12 @@ def _match(ask: Ask, question: Question, inventory: Inventory, added: Column[Tai
     if not features.binding:
         bindable = ~_by_traits(inventory, lambda traits: bool(traits.binding_conditions))
         usable, errs = usable & bindable, errs & bindable
+    last = _by_traits(inventory, lambda traits: bool(traits.binding_conditions))
     if features.device_taints:
-        usable &= _untainted(ask, inventory, added, honours_rules=features.device_taint_rules)
-    return Match(matching, usable, errs)
+        tainted, evicting = _tainted(ask, inventory, added, honours_rules=features.device_taint_rules)
+        usable, last = usable & ~tainted, last | evicting
+    last &= usable
+    return Match(matching, usable, errs, last if last.any() else None)
 
 
 def _tested(ask: Ask, inventory: Inventory) -> tuple[Flags, Flags]:
@@ -141,14 +147,18 @@ def _by_traits(inventory: Inventory, tells: Callable[[Traits], bool]) -> Flags:
     return column.table(tells).astype(np.bool_)[column.codes]
 
 
-def _untainted(ask: Ask, inventory: Inventory, added: Column[Taints], *, honours_rules: bool) -> Flags:
+def _tainted(ask: Ask, inventory: Inventory, added: Column[Taints], *, honours_rules: bool) -> tuple[Flags, Flags]:
+    """Tell which devices are not given for their taints, and for which pods are evicted."""
     columns: list[Column[Any]] = [inventory.traits, added] if honours_rules else [inventory.traits]
     projection = project(columns, inventory.rows)
-    free = [
-        not blocking((*_taints(inventory, row), *((added.value(row) or ()) if honours_rules else ())), ask.tolerations)
+    kinds = [
+        (*_taints(inventory, row), *((added.value(row) or ()) if honours_rules else ()))
         for row in projection.first.tolist()
     ]
-    return np.array(free, np.bool_)[projection.codes]
+    told = np.array(
+        [(bool(blocking(kind, ask.tolerations)), evicts(kind, ask.tolerations)) for kind in kinds], np.bool_
+    )
+    return told.reshape(-1, 2)[projection.codes, 0], told.reshape(-1, 2)[projection.codes, 1]
 
 
 def _taints(inventory: Inventory, row: int) -> Taints:

@@ -78,6 +78,8 @@ class Tightest:
 class ReadyFirst:
     """Has devices that are ready before those that a driver makes so once they are given, however good these are.
 
+    Those for which the pod would be evicted in time come last as well.
+
     *accepts*: what is put together of both is offered as far as that has it.
     """
 
@@ -96,7 +98,7 @@ class ReadyFirst:
 
         Of all, those come first that have few devices to be made ready.
         """
-        unready = mask & situation.board.unready
+        unready = mask & (situation.board.unready | situation.evicting(at))
         every = iter(self._preference.sets(situation, at, mask, size, picks))
         if unready not in (0, mask) and size:
             yield from self._ready_first(situation, at, (mask & ~unready, unready), size, picks)

@@ -16,6 +16,7 @@ from extender.allocation.usage import Usage
 from extender.allocation.values import Values
 from extender.allocation.work import Toll, Work
 from extender.model.names import DeviceKey
+from extender.model.taint import evicts
 
 UsageOf = Callable[[DeviceKey], Usage]
 # Candidates that are examined for an ask in one piece of work: half a millisecond, about.
@@ -75,6 +76,13 @@ class Situation:
     def is_shared(self, place: int) -> bool:
         """Tell whether somebody has a share of the candidate already."""
         return bool(self.shared >> place & 1)
+
+    def evicting(self, at: At) -> int:
+        """Return the candidates for which pods that are given them by this ask are evicted, sooner or later."""
+        tolerations, candidates = self.asks[at].tolerations, self.board.candidates
+        return mask_of(
+            place for place in places_of(self.board.evicting) if evicts(candidates[place].taints, tolerations)
+        )
 
     def passes(self, ask: Ask, place: int) -> bool:
         """Tell whether a candidate passes all tests of *ask*."""

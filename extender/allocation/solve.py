@@ -210,7 +210,8 @@ def _sought(situation: Situation, manner: Manner, steps: int) -> Work[Picks]:
     """Search in the order that is preferred, if any is. Raise Met or Exhausted."""
     if manner.preference is None:
         return None
-    preference = ReadyFirst(manner.preference, manner.accepts) if situation.board.unready else manner.preference
+    has_last = situation.board.unready or situation.board.evicting
+    preference = ReadyFirst(manner.preference, manner.accepts) if has_last else manner.preference
     if has_opaque(situation):
         preference = AsAsked(preference)
     if len(situation.asks) == 1 or steps <= BLIND_SETS or not can_foresee(situation):

@@ -85,6 +85,15 @@ def blocking(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> tupl
     )
 
 
+def evicts(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> bool:
+    """Tell whether pods with *tolerations* are evicted for one of *taints*, sooner or later.
+
+    Kubernetes does so where no toleration that names this effect puts up with a taint for ever.
+    """
+    lasting = tuple(entry for entry in tolerations if entry.effect == NO_EXECUTE and entry.seconds is None)
+    return any(taint.effect == NO_EXECUTE and not any(tolerates(entry, taint) for entry in lasting) for taint in taints)
+
+
 def selects(selector: TaintSelector | None, device: DeviceKey) -> bool:
     """Tell whether *selector* accepts the names of *device*; what ``asks_attributes`` remains to be asked.
 

@@ -194,6 +194,9 @@ class Preferring:
         unready = sum(situation.board.unready >> pick.place & 1 for pick in solution.picks)
         if unready:
             found.append(Part("unready", -UNREADY * unready, f"{unready} to be made ready first"))
+        fatal = sum(situation.evicting(pick.at) >> pick.place & 1 for pick in solution.picks)
+        if fatal:
+            found.append(Part("evicting", -UNREADY * fatal, f"{fatal} for whose taints the pod is evicted in time"))
         divisible = self._memory.partitioned.divisible(situation.board)
         if whole := (taken(situation, solution.picks) & divisible).bit_count():
             every = self._memory.partitioned.wholes(situation, divisible).bit_count()

@@ -61,20 +61,21 @@ def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     return np.asarray(2 * ONE - MOST + np.minimum(counted, MOST), np.int64)
 
 
-def least_unready(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Values | None:
-    """Say what it counts on each node, whichever of *ats* is given, that too few devices are ready: int64[nodes].
+def least_last(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Values | None:
+    """Say what it counts on each node, whichever of *ats* is given, that some devices are given last: int64[nodes].
 
-    None where nobody could be given any that is not.
+    None where nobody could be given any such.
     """
-    waiting = fitter.matches_in(snapshot).unready
-    if waiting is None:
+    if not fitter.matches_in(snapshot).has_last:
         return None
-    return np.asarray(np.minimum.reduce([_unready(fitter, at, snapshot, waiting) for at in ats]), np.int64)
+    return np.asarray(np.minimum.reduce([_last(fitter, at, snapshot) for at in ats]), np.int64)
 
 
-def _unready(fitter: Fitter, at: At, snapshot: Snapshot, waiting: Flags) -> Values:
+def _last(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     matches, layout = fitter.matches_in(snapshot), snapshot.layout
-    rows = matches.of[at].usable & ~waiting & ((snapshot.usage.codes == 0) | matches.special)
+    match = matches.of[at]
+    kept = match.usable if match.last is None else match.usable & ~match.last
+    rows = kept & ((snapshot.usage.codes == 0) | matches.special)
     counted = grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).sum(axis=1, dtype=np.int64)
     ask = fitter.question.asks[at]
     missing = np.maximum(0, (0 if ask.is_admin else ask.count) - counted)

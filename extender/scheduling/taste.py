@@ -23,7 +23,7 @@ from extender.scheduling.commons import Commons
 from extender.scheduling.editions import Editions
 from extender.scheduling.precedent import Case, Cases, Precedent, Vain, precedent_of
 from extender.scheduling.preferring import Memory, Preferring, basis_of
-from extender.scheduling.special import Special, least_unready, room, sharing_of
+from extender.scheduling.special import Special, least_last, room, sharing_of
 from extender.scheduling.tenants import NO_NEEDS, Tenants
 from extender.state.loads import Loads
 from extender.topology.appraisal import Appraisal, Basis, Part
@@ -182,9 +182,9 @@ class Taste:
                 values = self.asks(fitter, ats, policies[claim], snapshot, needed)
                 found = first_of(values, chosen[claim, slot]) if len(ats) > 1 else values[0]
                 # Another request may take the devices of the first, and what is taken then may be ready.
-                unready = least_unready(fitter, ats, snapshot)
-                if unready is not None:
-                    found = np.where(found == NONE, NONE, found - unready)
+                last = least_last(fitter, ats, snapshot)
+                if last is not None:
+                    found = np.where(found == NONE, NONE, found - last)
                 total = found if total is None else summed(total, found)
         return np.zeros(len(fit.verdicts), np.int64) if total is None else total
 
@@ -194,7 +194,7 @@ class Taste:
         is_wider = snapshot.reach.is_any and snapshot.reach.view.any()
         if len(question.asks) != 1 or is_wider or self.atlas.is_mixed(snapshot):
             return False
-        if fitter.matches_in(snapshot).unready is not None:
+        if fitter.matches_in(snapshot).has_last:
             return False
         (at,) = question.asks
         if question.covered[at]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, PoolName
-from extender.model.taint import Taint, TaintSelector, Toleration, blocking, selects, tolerates
+from extender.model.taint import Taint, TaintSelector, Toleration, blocking, evicts, selects, tolerates
 
 TAINT = Taint(key="example.com/broken", value="fan", effect="NoSchedule")
 KEY, VALUE = TAINT.key, TAINT.value
@@ -84,6 +84,29 @@ def test_what_blocks_does_not_depend_on_how_the_lists_are_given(
 ) -> None:
     assert blocking(present, accepted) == blocking(iter(present), iter(accepted))
     assert set(blocking(present, accepted)) == set(blocking(present[::-1], accepted[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("present", "accepted", "expected"),
+    [
+        pytest.param((NO_SCHEDULE, NO_EFFECT, UNKNOWN), (), False, id="one-effect-alone-evicts"),
+        pytest.param((NO_EXECUTE,), (), True, id="not-tolerated"),
+        pytest.param((NO_EXECUTE,), (Toleration(key="a", effect="NoExecute"),), False, id="tolerated"),
+        pytest.param((NO_EXECUTE,), (Toleration(key="a", effect="NoExecute", seconds=9),), True, id="for-a-time"),
+        pytest.param((NO_EXECUTE,), (Toleration(key="a"),), True, id="by-no-effect"),
+        pytest.param((NO_EXECUTE,), (Toleration(key="b", effect="NoExecute"),), True, id="another-key"),
+        pytest.param(
+            (NO_EXECUTE,),
+            (Toleration(key="a", effect="NoExecute", seconds=9), Toleration(operator="Exists", effect="NoExecute")),
+            False,
+            id="the-most-patient-counts",
+        ),
+    ],
+)
+def test_pods_are_evicted_for_what_they_do_not_tolerate_for_ever(
+    present: tuple[Taint, ...], accepted: tuple[Toleration, ...], *, expected: bool
+) -> None:
+    assert evicts(present, accepted) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Pods go where devices are ready, before nodes on which they must be made ready first."""
+"""Pods go where devices are ready, and stay so, before nodes on which they must be made ready, or are evicted."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import pytest
 from extender.model.change import Changed
 from extender.model.claim import RequestSlot, Selector
 from extender.model.device import PLAIN, ResourceSlice, Traits
-from extender.model.names import PoolName
+from extender.model.names import DeviceName, PoolName
+from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, Toleration
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Trouble
 from extender.state.belief import Belief
@@ -81,3 +82,50 @@ def test_a_strict_policy_has_what_there_is_though_most_sets_of_what_is_ready_are
     while isinstance(plan, Trouble) and plan.goes_on:
         plan = planner.plan(pod("p", "c"), None, 0.0)
     assert isinstance(plan, Offer)
+
+
+SICK = DeviceTaintRule(
+    name="sick", taint=Taint(key="sick", effect="NoExecute"), selector=TaintSelector(pool=PoolName("a"))
+)
+FOR_A_TIME = Toleration(key="sick", operator="Exists", effect="NoExecute", seconds=60)
+FOR_EVER, OF_ANY_EFFECT = replace(FOR_A_TIME, seconds=None), replace(FOR_A_TIME, seconds=None, effect="")
+
+
+def given(toleration: Toleration, rule: DeviceTaintRule, *nodes: str) -> tuple[Placement, str]:
+    """Place a pod that puts up with some taints, where *rule* holds; return which device it has, too."""
+    belief = cluster(*(gpus(name, 2) for name in nodes), nodes=list(nodes))
+    belief.apply(Changed(rule))
+    placement = placed(belief, RequestSlot(name="gpu", exactly=replace(one(1), tolerations=(toleration,))))
+    ((_, allocation),) = placement.claims
+    return placement, f"{allocation.devices[0].device.pool}/{allocation.devices[0].device.device}"
+
+
+@pytest.mark.parametrize(
+    ("toleration", "rule", "node"),
+    [
+        (FOR_A_TIME, SICK, "b"),
+        (OF_ANY_EFFECT, SICK, "b"),
+        (FOR_EVER, SICK, "a"),
+        (FOR_A_TIME, replace(SICK, taint=replace(SICK.taint, effect="None")), "a"),
+        (FOR_A_TIME, replace(SICK, selector=TaintSelector()), "a"),
+    ],
+    ids=["for a time", "not by that effect", "for ever", "nobody is evicted", "everywhere"],
+)
+def test_a_pod_is_not_put_where_it_would_be_evicted_in_time_if_others_do(
+    toleration: Toleration, rule: DeviceTaintRule, node: str
+) -> None:
+    """Else whoever replaces it would be put there, too, and evicted at once, again and again."""
+    assert given(toleration, rule, "a", "b")[0].node == node
+
+
+def test_of_the_devices_of_a_node_too_it_is_given_those_that_it_keeps() -> None:
+    first = given(FOR_EVER, SICK, "a")[1].partition("/")[2]
+    rule = replace(SICK, selector=TaintSelector(device=DeviceName(first)))
+    assert given(FOR_EVER, rule, "a")[1] == f"a/{first}"
+    assert given(FOR_A_TIME, rule, "a")[1] != f"a/{first}"
+
+
+def test_that_a_pod_will_be_evicted_is_told_with_what_it_is_given() -> None:
+    placement, _ = given(FOR_A_TIME, SICK, "a")
+    assert placement.appraisal is not None
+    assert "1 for whose taints the pod is evicted in time" in [part.text for part in placement.appraisal.parts]
