@@ -123,17 +123,19 @@ def binding(pod: Pod, node: NodeName) -> Json:
     return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 
-def nomination(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Json:
-    guard = {"resourceVersion": pod.resource_version} if is_guarded else {}
-    return {"metadata": {"uid": pod.uid, **guard}, "status": {"nominatedNodeName": node}}
+def nomination(pod: Pod, node: NodeName | None) -> Json:
+    return _status_of(pod, {"nominatedNodeName": node})
 
 
 def extended_status(pod: Pod, claim: str, uses: Sequence[Use]) -> Json:
     requests = [
         {"containerName": item.container, "resourceName": item.resource, "requestName": item.request} for item in uses
     ]
-    status = {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": requests}}
-    # Guarded by the version, unlike a nomination: whatever lands late must not name a claim that is gone.
+    return _status_of(pod, {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": requests}})
+
+
+def _status_of(pod: Pod, status: Json) -> Json:
+    """Guard it by the version: whatever lands late must not name a claim that is gone, or a node of before."""
     return {"metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version}, "status": status}
 
 

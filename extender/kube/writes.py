@@ -1,7 +1,7 @@
 """Every write that owning allocations takes: one request each, and one more where a patch cannot say it.
 
-What gives, frees or binds lands on the version that was read, or not at all; a touch, an annotation or a nomination
-lands on the object of that UID. Each carries ``?timeout=`` below our own deadline, so that the API server gives up
+What gives, frees, nominates or binds lands on the version that was read, or not at all; a touch or an annotation lands
+on the object of that UID. Each carries ``?timeout=`` below our own deadline, so that the API server gives up
 first.
 """
 
@@ -98,12 +98,9 @@ class Writes:
         """Bind *pod*, as it was read, to *node*. A pod that moved on, is bound, gated or going is a CONFLICT."""
         return await self._send("POST", POD.path(*pod.key, "binding"), objects.binding(pod, node))
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
-        """Set or clear the node that kube-scheduler tries first for *pod*, which wakes the pod.
-
-        Where *is_guarded*, that lands on the pod as it was read or not at all.
-        """
-        return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node, is_guarded=is_guarded))
+    async def nominate(self, pod: Pod, node: NodeName | None) -> RequestOutcome:
+        """Set or clear the node that kube-scheduler tries first for *pod*, as it was read; that wakes the pod."""
+        return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node))
 
     async def map_extended(self, pod: Pod, claim: str, uses: Sequence[Use]) -> RequestOutcome:
         """Tell in the status of *pod*, as it was read, which *claim* has its extended resources."""

@@ -247,7 +247,7 @@ class Ahead:
             elif not is_written and before.is_written and self.belief.pods.with_uid(uid) and not is_promised:
                 # Whoever has changed the pod since may have nominated it as well.
                 pod = replace(before.pod, resource_version=before.version)
-                await self.writes.nominate(pod, None, is_guarded=True)
+                await self.writes.nominate(pod, None)
 
     def _is_waiting(self, sent: Sent) -> bool:
         """Tell whether a pod waits still as it was *sent*, what it was promised is kept, and nobody asks about it."""
@@ -272,7 +272,7 @@ class Ahead:
         if not has_heard and any(one is sent for one in islice(self._sent, self.sending.fewest_before)):
             return
         pod = self.belief.pods.current(sent.pod)
-        outcome = await self.writes.nominate(pod, sent.node, is_guarded=True)
+        outcome = await self.writes.nominate(pod, sent.node)
         self.metrics.wake("ahead", "done" if isinstance(outcome, Succeeded) else "failed")
         if not isinstance(outcome, Succeeded):
             return

@@ -121,7 +121,7 @@ class Lapses:
         if self.belief.ownership.domain.writer not in nominators(read.object):
             self._left[uid] = bare.node
             return
-        outcome = await self.writes.nominate(pod, None, is_guarded=True)
+        outcome = await self.writes.nominate(pod, None)
         if isinstance(outcome, Succeeded):
             self.belief.pods.moved(pod, outcome.resource_version)
             self.metrics.guess("unasked")

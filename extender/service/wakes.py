@@ -56,7 +56,7 @@ class Wakes:
         None: it is not, because it is nominated already, or goes on changing.
         """
         if not pod.nominated_node:
-            outcome = await self.writes.nominate(self.belief.pods.current(pod), node, is_guarded=True)
+            outcome = await self.writes.nominate(self.belief.pods.current(pod), node)
             if not _is_conflict(outcome):
                 return outcome
         read = await self.writes.read_pod(pod.key)
@@ -67,7 +67,7 @@ class Wakes:
             return None
         if fresh.nominated_node and self._is_kept(fresh, fresh.nominated_node, nominators(read.object)):
             return None
-        outcome = await self.writes.nominate(fresh, node, is_guarded=True)
+        outcome = await self.writes.nominate(fresh, node)
         return None if _is_conflict(outcome) else outcome
 
     def _is_kept(self, pod: Pod, node: NodeName, managers: Collection[str]) -> bool:

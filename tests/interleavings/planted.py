@@ -82,7 +82,9 @@ RESTARTED: Final = {
 }
 # Those that only show where pods are nominated ahead.
 AHEAD: Final = {
-    "a pod is nominated whatever has become of it": Bug(Ahead._nominate, "sent.node, is_guarded=True)", "sent.node)"),
+    "a pod is nominated whatever has become of it": Bug(
+        Ahead._nominate, "nominate(pod, sent.node)", 'nominate(replace(pod, resource_version=""), sent.node)'
+    ),
     "what another has nominated is taken back": Bug(Lapses._take_back, "not in nominators(read.object)", "in ()"),
     "what another has nominated is overwritten": Bug(Wakes._is_kept, "not in managers", "in ()"),
     "a pod is remembered as it was before it was nominated": Bug(

@@ -285,8 +285,10 @@ async def test_a_pod_that_is_gone_is_not_found(api_server: Cluster) -> None:
 
 async def test_a_nomination_is_set_and_cleared(api_server: Cluster) -> None:
     fresh, writes = await new_pod(api_server), writes_to(api_server)
-    assert read_pod(done(await writes.nominate(fresh, NODE)).object).nominated_node == NODE
-    assert read_pod(done(await writes.nominate(fresh, None)).object).nominated_node is None
+    nominated = read_pod(done(await writes.nominate(fresh, NODE)).object)
+    assert nominated.nominated_node == NODE
+    assert refused(await writes.nominate(fresh, None)) is Refusal.CONFLICT
+    assert read_pod(done(await writes.nominate(nominated, None)).object).nominated_node is None
 
 
 async def test_patches_of_a_former_pod_do_not_reach_its_successor(api_server: Cluster) -> None:

@@ -45,8 +45,7 @@ class Nominations:
         self.based_on: list[str] = []
         self.outcome: RequestOutcome = DONE
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
-        assert is_guarded
+    async def nominate(self, pod: Pod, node: NodeName | None) -> RequestOutcome:
         self.sent.append((pod.key.name, node))
         self.based_on.append(pod.resource_version)
         return self.outcome
@@ -116,9 +115,9 @@ async def test_a_pod_is_written_for_while_others_are_still_planned(monkeypatch: 
     scene, planned = Scene(*claims(4)), list[int]()
     write = scene.writes.nominate
 
-    async def noted(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
+    async def noted(pod: Pod, node: NodeName | None) -> RequestOutcome:
         planned.append(len(scene.ahead._sent))
-        return await write(pod, node, is_guarded=is_guarded)
+        return await write(pod, node)
 
     monkeypatch.setattr(scene.writes, "nominate", noted)
     scene.appear(*pods(4))
@@ -149,8 +148,7 @@ async def test_who_is_asked_about_while_it_is_written_for_is_on_its_way_no_more(
 ) -> None:
     scene = Scene(*claims(1))
 
-    async def asked(subject: Pod, _node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
-        assert is_guarded
+    async def asked(subject: Pod, _node: NodeName | None) -> RequestOutcome:
         scene.ahead.asked(subject, ["n1"])
         return DONE
 
@@ -170,10 +168,10 @@ async def test_a_pod_that_another_has_nominated_since_it_was_shown_is_not_sent_a
 async def test_one_that_cannot_be_written_for_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, write = Scene(*claims(3)), Nominations()
 
-    async def broken(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
+    async def broken(pod: Pod, node: NodeName | None) -> RequestOutcome:
         if pod.key.name == "p000":
             raise RuntimeError
-        return await write.nominate(pod, node, is_guarded=is_guarded)
+        return await write.nominate(pod, node)
 
     monkeypatch.setattr(scene.writes, "nominate", broken)
     scene.appear(*pods(3))
@@ -201,8 +199,8 @@ class Held(Nominations):
         super().__init__()
         self.is_over = asyncio.Event()
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
-        outcome = await super().nominate(pod, node, is_guarded=is_guarded)
+    async def nominate(self, pod: Pod, node: NodeName | None) -> RequestOutcome:
+        outcome = await super().nominate(pod, node)
         await self.is_over.wait()
         return outcome
 

@@ -49,8 +49,7 @@ class Wakes:
         self.woken: list[tuple[str, str]] = []
         self.touched: list[str] = []
 
-    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool) -> RequestOutcome:
-        assert is_guarded
+    async def nominate(self, pod: Pod, node: NodeName) -> RequestOutcome:
         self.woken.append((pod.key.name, node))
         return Succeeded({})
 

@@ -46,8 +46,7 @@ class Api:
         self.meanwhile()
         return Succeeded(raw(found, self.managers[found.uid]))
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
-        assert is_guarded
+    async def nominate(self, pod: Pod, node: NodeName | None) -> RequestOutcome:
         assert node is None
         self.cleared.append((pod.key.name, pod.resource_version))
         self.under_way += 1

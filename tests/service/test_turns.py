@@ -46,8 +46,8 @@ class Hanging:
         del annotation, value
         return self.answer(pod)
 
-    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool = False) -> RequestOutcome:
-        del node, is_guarded
+    async def nominate(self, pod: Pod, node: NodeName) -> RequestOutcome:
+        del node
         return self.answer(pod)
 
     async def carry(self, work: Generator[Step, Outcome, object], _deadline: float) -> object:

@@ -178,8 +178,7 @@ class Unheard(Here):
         self.asked = list[str]()
         self.wakes.nominate = self.silent  # type: ignore[method-assign]  # whoever asks is not answered
 
-    async def silent(self, pod: Pod, node: NodeName, *, is_guarded: bool) -> RequestOutcome:
-        assert is_guarded
+    async def silent(self, pod: Pod, node: NodeName) -> RequestOutcome:
         self.asked.append(f"{pod.key.name} {node}")
         return Unknown("no answer")
 
@@ -219,8 +218,7 @@ async def test_a_nomination_whose_answer_was_slow_is_taken_back_too() -> None:
 async def test_where_there_is_no_answer_the_other_nodes_have_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
     here, unheard = Here(waiter()), list[str]()
 
-    async def silent(_pod: Pod, on: NodeName, *, is_guarded: bool) -> RequestOutcome:
-        assert is_guarded
+    async def silent(_pod: Pod, on: NodeName) -> RequestOutcome:
         unheard.append(on)
         return Unknown("no answer")
 

@@ -71,8 +71,7 @@ async def test_r7_whose_binding_ends_while_another_is_woken_is_left_alone(monkey
     here.belief.apply(Changed(held(claim("b"), device("n2", 0), by=OTHER)))
     here.is_ready()
 
-    async def nominated(subject: Pod, _node: NodeName, *, is_guarded: bool) -> RequestOutcome:
-        assert is_guarded
+    async def nominated(subject: Pod, _node: NodeName) -> RequestOutcome:
         here.wakes.woken.append((subject.key.name, ""))
         here.waits.ended(ORDER, NotBound("no"))
         return Succeeded({})
@@ -195,8 +194,7 @@ async def test_r7_whose_waking_is_not_answered_is_woken_again_and_is_not_counted
     here = Here()
     outcomes: list[RequestOutcome] = [Unknown("late"), Succeeded({})]
 
-    async def nominated(subject: Pod, node: NodeName, *, is_guarded: bool) -> RequestOutcome:
-        assert is_guarded
+    async def nominated(subject: Pod, node: NodeName) -> RequestOutcome:
         here.wakes.woken.append((subject.key.name, node))
         return outcomes.pop(0)
 

@@ -49,8 +49,8 @@ class Api:
         self.meanwhile()
         return Succeeded(read)
 
-    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool = False) -> RequestOutcome:
-        is_current = not is_guarded or pod.resource_version == self.stored.resource_version
+    async def nominate(self, pod: Pod, node: NodeName) -> RequestOutcome:
+        is_current = pod.resource_version == self.stored.resource_version
         self.asked.append(f"nominated {node}" if is_current else "outdated")
         return self.answer if is_current else OUTDATED
 
