@@ -10,15 +10,7 @@ from extender.scheduling.endings import Order
 from extender.scheduling.planner import Plain
 from extender.service.journal import Journal
 from extender.service.scores import Remembered
-from extender.web.verbs import (
-    Failed,
-    Filtered,
-    FilterRequest,
-    PreemptRequest,
-    PrioritizeRequest,
-    Scores,
-    Victims,
-)
+from extender.web.verbs import Filtered, Scores, Victims
 
 NOT_BINDING: Final = (
     "ownership.mode is advisor: kube-scheduler's own plugins allocate and bind; remove bindVerb from the extender in "
@@ -41,25 +33,25 @@ class Advising:
     async def hear(self, pod: Pod) -> None:
         """Wait for nothing: nodes pass meanwhile."""
 
-    def filter(self, request: FilterRequest) -> Filtered:
+    def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
         """Leave out the nodes that are not good for the pod."""
-        plan = Plain() if self.missing() else self.advisor.advise(request.pod, request.names)
+        plan = Plain() if self.missing() else self.advisor.advise(pod, names)
         if isinstance(plan, Plain):
-            self._scores.put(request.pod.uid, {})
-            return Filtered(names=request.names)
-        self._scores.put(request.pod.uid, plan.scores)
+            self._scores.put(pod.uid, {})
+            return Filtered(names=names)
+        self._scores.put(pod.uid, plan.scores)
         if plan.placement is not None:
-            self.journal.advised(request.pod, plan)
+            self.journal.advised(pod, plan)
         everything = self.advisor.belief.cluster.snapshot.layout.nodes
-        return Filtered(names=self._scores.kept(request.names, plan.passes, everything))
+        return Filtered(names=self._scores.kept(names, plan.passes, everything))
 
-    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
+    def prioritize(self, pod: Pod, names: Sequence[str]) -> Scores:
         """Score the nodes by what kube-scheduler would give the pod there."""
-        return self._scores.of(request.pod.uid, request.names)
+        return self._scores.of(pod.uid, names)
 
-    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
+    def preempt(self, _pod: Pod, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Leave preemption to kube-scheduler."""
-        return request.victims
+        return victims
 
     async def bind(self, _order: Order) -> str:
         """Bind nothing, and say why."""

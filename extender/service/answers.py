@@ -20,16 +20,7 @@ from extender.service.offered import OfferedNodes
 from extender.service.preemption import Preemption
 from extender.service.scores import Remembered
 from extender.state.belief import Belief
-from extender.web.verbs import (
-    ALL_OTHERS,
-    Failed,
-    Filtered,
-    FilterRequest,
-    PreemptRequest,
-    PrioritizeRequest,
-    Scores,
-    Victims,
-)
+from extender.web.verbs import Failed, Filtered, Scores, Victims
 
 
 @dataclass(slots=True)
@@ -69,64 +60,63 @@ class Answers:
             await self.catching_up.hear(pod)
             await self.catching_up.keep_pace(pod)
 
-    def filter(self, request: FilterRequest) -> Filtered:
+    def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
         self.preemption.begin()
-        filtered = self._filtered(request)
-        self.offered.put(request.pod.uid, filtered.names)
-        self.evictions.refused(request.pod.uid, () if filtered.names else request.names)
+        filtered = self._filtered(pod, names)
+        self.offered.put(pod.uid, filtered.names)
+        self.evictions.refused(pod.uid, () if filtered.names else names)
         return filtered
 
-    def _filtered(self, request: FilterRequest) -> Filtered:
+    def _filtered(self, pod: Pod, names: Sequence[str]) -> Filtered:
         hindrance = self.hindrance()
         if hindrance:
             return Filtered(error=hindrance)
-        pod = request.pod
-        self.asked(pod, request.names)
-        for gone in self.evictions.over(pod, request.names, self.belief.ledger.of_pod):
+        self.asked(pod, names)
+        for gone in self.evictions.over(pod, names, self.belief.ledger.of_pod):
             self.planner.withdraw(gone)
-        plan = self.planner.plan(pod, request.names, self.now())
+        plan = self.planner.plan(pod, names, self.now())
         if isinstance(plan, Plain):
             self._scores.put(pod.uid, plan.scores)
-            return Filtered(names=request.names)
+            return Filtered(names=names)
         if isinstance(plan, Trouble):
             return Filtered(error=plan.message, goes_on=plan.goes_on)
         self.journal.planned(pod, plan)
         if isinstance(plan, Rejection):
             self.attention.rejected(pod, plan)
             self.preemption.refused(pod.uid, plan.elsewhere)
-            return Filtered(rejected=ALL_OTHERS, text=TEXTS[plan.word])
+            return Filtered(text=TEXTS[plan.word])
         self.attention.offered(pod)
         self.answered(pod, plan.placement.node)
-        return self._offered(request, plan)
+        return self._offered(pod, names, plan)
 
-    def _offered(self, request: FilterRequest, plan: Offer) -> Filtered:
+    def _offered(self, pod: Pod, names: Sequence[str], plan: Offer) -> Filtered:
         scores = plan.scores
-        self._scores.put(request.pod.uid, scores)
+        self._scores.put(pod.uid, scores)
         # Of the others nothing is said: kube-scheduler asks why only where no node is left.
         if not isinstance(scores, Scored):
             return Filtered(names=plan.nodes)
-        numbers = self.planner.roll.numbers(request.names, scores.everything)
-        return Filtered(names=self._scores.kept(request.names, scores.offered[numbers], scores.everything))
+        numbers = self.planner.roll.numbers(names, scores.everything)
+        return Filtered(names=self._scores.kept(names, scores.offered[numbers], scores.everything))
 
-    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
+    def prioritize(self, pod: Pod, names: Sequence[str]) -> Scores:
         """Score the nodes as filter ranked them."""
-        return self._scores.of(request.pod.uid, request.names)
+        return self._scores.of(pod.uid, names)
 
-    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
+    def preempt(self, pod: Pod, victims: Mapping[str, Victims]) -> Mapping[str, Victims] | Failed:
         """Leave the nodes on which the pod would have its devices."""
         hindrance = self.hindrance()
         if hindrance:
             return Failed(hindrance)
         # It was refused wherever it was nominated, and what it is nominated for next is the scheduler's own.
-        self.asked(request.pod, ())
+        self.asked(pod, ())
         try:
-            nodes = self.preemption.emptied(request)
+            nodes = self.preemption.emptied(pod, victims)
         except Unfinished:
             return Failed("the devices that the pod's claims ask for are still being looked for")
         if nodes:
-            self.evicting(request.pod.uid)
-        return {name: request.victims[name] for name in nodes}
+            self.evicting(pod.uid)
+        return {name: victims[name] for name in nodes}
 
     async def bind(self, order: Order) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""

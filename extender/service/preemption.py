@@ -1,6 +1,6 @@
 """Who may be evicted for a pod: those without whom it has its devices, and nobody as long as it has but to wait."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ from extender.scheduling.veto import helped
 from extender.service.attention import Attention
 from extender.service.evictions import PATIENCE_S, SOON_S, Evictions, Victims
 from extender.state.belief import Belief
-from extender.web.verbs import PreemptRequest
+from extender.web import verbs
 
 # How long after filter kube-scheduler asks about preemption in the same attempt, at most. Rather too short: who is
 # believed to be asked about in another attempt than in fact has others evicted, as if he had never been refused.
@@ -46,19 +46,19 @@ class Preemption:
         """Remember that filter has refused *pod* just now, which is to be sent *elsewhere*."""
         self._refused = Refused(pod, self.evictions.now(), elsewhere)
 
-    def emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
-        """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
-        pod, is_elsewhere = request.pod, self.belief.loads.is_elsewhere
+    def emptied(self, pod: Pod, asked: Mapping[str, verbs.Victims]) -> Sequence[NodeName]:
+        """Name the nodes on which others may be evicted for *pod*, of those *asked* about. Raise Unfinished."""
+        is_elsewhere = self.belief.loads.is_elsewhere
         # Those of a group go together, wherever they are. kube-scheduler ends the attempt where we name somebody with a
         # node that he is not on, and does without the nodes that we leave out.
         victims = {
             NodeName(name): items.pods
-            for name, items in request.victims.items()
+            for name, items in asked.items()
             if not any(is_elsewhere(uid, NodeName(name)) for uid in items.pods)
         }
-        if self._is_sent(pod, request.victims):
+        if self._is_sent(pod, asked):
             return ()
-        until = self._awaited(pod, request.victims)
+        until = self._awaited(pod, asked)
         if until is not None:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
             self.attention.waits.postponed(pod.uid, until)

@@ -12,7 +12,7 @@ import orjson
 
 from extender.web.names import Names
 from extender.web.request import Candidates
-from extender.web.verbs import ALL_OTHERS, Filtered, Scores, Victims
+from extender.web.verbs import Filtered, Scores, Victims
 
 NO_SCORES: Final = b"[]"
 # kube-scheduler puts errors into conditions and events, of which it cuts off what is longer.
@@ -40,7 +40,7 @@ def filter_reply(asked: Candidates, answer: Filtered) -> bytes:
         b'{"NodeNames":', b"null" if asked.nodes is not None else _array(answer.names),
         b',"Nodes":', b"null" if asked.nodes is None else _node_list(asked.nodes, answer.names),
         # FailedNodes asks for others to be evicted: up to 1.37 that is tried with in-tree filters alone, and in vain.
-        b',"FailedNodes":{},"FailedAndUnresolvableNodes":', _failed(asked.names, answer), b',"Error":""}',
+        b',"FailedNodes":{},"FailedAndUnresolvableNodes":', _each(asked.names, answer.text), b',"Error":""}',
     ))  # fmt: skip
 
 
@@ -52,25 +52,14 @@ def _node_list(nodes: Mapping[str, object], names: Sequence[str]) -> bytes:
     return orjson.dumps({"metadata": {}, "items": [nodes[name] for name in names]})
 
 
-def _failed(asked: Names, answer: Filtered) -> bytes:
-    if answer.rejected is not ALL_OTHERS:
-        rejected = answer.rejected
-    elif answer.names:
-        passed = frozenset(answer.names)
-        rejected = [name for name in asked if name not in passed]
-    else:
-        rejected = asked
-    return _each(rejected, said(answer.text))
-
-
-def _each(names: Sequence[str], text: str) -> bytes:
-    """Write a map from each name to *text*."""
-    if not names:
+def _each(names: Names, text: str) -> bytes:
+    """Write a map from each name to *text*; an empty one where nothing is to be said."""
+    if not (names and text):
         return NONE_FAILED
-    if not isinstance(names, Names) or not names.is_plain:
-        return orjson.dumps(dict.fromkeys(names, text))
+    if not names.is_plain:
+        return orjson.dumps(dict.fromkeys(names, said(text)))
     # Plain names hold no commas: each stands between two of them.
-    value = orjson.dumps(text)
+    value = orjson.dumps(said(text))
     return b"{" + names.json[1:-1].replace(b",", b":" + value + b",") + b":" + value + b"}"
 
 

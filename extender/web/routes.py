@@ -13,7 +13,7 @@ from extender.telemetry.metrics import Metrics
 from extender.web.crash import reported
 from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply, said
 from extender.web.request import QUICK_FROM, Known, Unreadable, binding_of, candidates_of, eviction_of, nobody
-from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Verbs
+from extender.web.verbs import Failed, Verbs
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -65,12 +65,11 @@ class Routes:
         if isinstance(asked.pod, Problem):
             return _error(_unreadable("filter", asked.pod))
         await self._verbs.hear(asked.pod)
-        request, begun = FilterRequest(asked.pod, asked.names), perf_counter()
-        answer = self._verbs.filter(request)
+        begun, answer = perf_counter(), self._verbs.filter(asked.pod, asked.names)
         while answer.goes_on and perf_counter() - begun < TURNS_S:
             # Others are answered in between.
             await asyncio.sleep(0)
-            answer = self._verbs.filter(request)
+            answer = self._verbs.filter(asked.pod, asked.names)
         return Reply(200, filter_reply(asked, answer), ERROR if answer.error else OK)
 
     async def _prioritize(self, body: bytes) -> Reply:
@@ -78,15 +77,14 @@ class Routes:
         self._metrics.named("prioritize", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _failure(_unreadable("prioritize", asked.pod))
-        scores = self._verbs.prioritize(PrioritizeRequest(asked.pod, asked.names))
-        return _failure(scores.text) if isinstance(scores, Failed) else Reply(200, prioritize_reply(asked, scores))
+        return Reply(200, prioritize_reply(asked, self._verbs.prioritize(asked.pod, asked.names)))
 
     async def _preempt(self, body: bytes) -> Reply:
         asked = eviction_of(body)
         self._metrics.named("preempt", len(asked.victims))
         if isinstance(asked.pod, Problem):
             return _failure(_unreadable("preempt", asked.pod))
-        accepted = self._verbs.preempt(PreemptRequest(asked.pod, asked.victims))
+        accepted = self._verbs.preempt(asked.pod, asked.victims)
         return _failure(accepted.text) if isinstance(accepted, Failed) else Reply(200, preempt_reply(accepted))
 
     async def _bind(self, body: bytes) -> Reply:

@@ -5,32 +5,12 @@ Nothing here knows of bytes or sockets.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from enum import Enum, auto
-from typing import Final, Protocol
+from typing import Protocol
 
 from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.endings import Order
-
-
-@dataclass(frozen=True, slots=True)
-class FilterRequest:
-    """Asks which of the named nodes can take the pod.
-
-    A pod that cannot be read is answered before it gets here. The names may be a view of the request's bytes.
-    """
-
-    pod: Pod
-    names: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class PrioritizeRequest:
-    """Asks how good each of the named nodes is for the pod."""
-
-    pod: Pod
-    names: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +21,16 @@ class Victims:
     violations: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptRequest:
-    """Asks on which of these nodes evicting these pods helps."""
-
-    pod: Pod
-    victims: Mapping[str, Victims]
-
-
-class AllOthers(Enum):
-    """The one value that stands for all names of the request which did not pass."""
-
-    ALL_OTHERS = auto()
-
-
-ALL_OTHERS: Final = AllOthers.ALL_OTHERS
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filtered:
-    """Which nodes passed, all of them names of the request, and which were rejected.
+    """Which nodes passed, all of them names of the request.
 
-    *text* is the one reason of all rejected nodes of the reply: two reasons, or one with a number in it, wake the pod
-    that they reject. Where *error* says something, the scheduler tries again later, and the rest is not sent; if it
+    *text* is why none did, the one reason of all nodes of the reply: two reasons, or one with a number in it, wake the
+    pod that they reject. Where *error* says something, the scheduler tries again later, and the rest is not sent; if it
     *goes_on*, who asks again is answered after more of the same work.
     """
 
     names: Sequence[str] = ()
-    rejected: Sequence[str] | AllOthers = ()
     text: str = ""
     error: str = ""
     goes_on: bool = False
@@ -76,7 +38,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """There is no answer now. The scheduler goes on without scores, or gives this preemption up."""
+    """There is no answer now. The scheduler gives this preemption up."""
 
     text: str
 
@@ -86,19 +48,22 @@ Scores = Sequence[int] | None
 
 
 class Verbs(Protocol):
-    """Answers the scheduler. What it raises is a bug: it is answered by an error with an id that the log carries."""
+    """Answers the scheduler. What it raises is a bug: it is answered by an error with an id that the log carries.
+
+    A pod that cannot be read is answered before it gets here. Names may be a view of the request's bytes.
+    """
 
     async def hear(self, pod: Pod) -> None:
         """Wait a moment for what the scheduler may have heard of *pod* before us: filter asks with that."""
 
-    def filter(self, request: FilterRequest) -> Filtered:
-        """Say which nodes can take the pod."""
+    def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
+        """Say which of the named nodes can take the pod."""
 
-    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
-        """Score the nodes."""
+    def prioritize(self, pod: Pod, names: Sequence[str]) -> Scores:
+        """Score the named nodes for the pod."""
 
-    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
-        """Say on which of the nodes evicting helps, and what to evict there; a node that is left out is vetoed."""
+    def preempt(self, pod: Pod, victims: Mapping[str, Victims]) -> Mapping[str, Victims] | Failed:
+        """Say on which of these nodes evicting these pods helps; a node that is left out is vetoed."""
 
     async def bind(self, order: Order) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""

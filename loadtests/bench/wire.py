@@ -19,7 +19,7 @@ from extender.web.name_table import NameTable
 from extender.web.names import Names
 from extender.web.reply import bind_reply, filter_reply, prioritize_reply
 from extender.web.request import QUICK_FROM, Candidates, binding_of, candidates_of
-from extender.web.verbs import ALL_OTHERS, Filtered
+from extender.web.verbs import Filtered
 from loadtests.bench.report import Report, median_ms
 from tests.web.raw_client import connected
 from tests.web.record import POD, recorded
@@ -75,16 +75,12 @@ class Calls:
         return Candidates(asked.pod, Names(asked.names.json, asked.names.decoded))
 
 
-def rejected(asked: Candidates) -> Filtered:
-    return Filtered(rejected=ALL_OTHERS if asked.names.is_plain else asked.names.decoded, text=TEXT)
-
-
 def measure(count: int, report: Report) -> None:
     calls = Calls(count)
     fast, plain = calls.read(is_fast=True), calls.plain()
     names = plain.names.decoded
     shortlist, half, scores = names[:8], names[::2], [number % 11 for number in range(count)]
-    memory = fast.names.json
+    memory, none = fast.names.json, Filtered(text=TEXT)
 
     def add(what: str, work: Work, beside: Work) -> None:
         report.add(f"{count} names: {what}", times(work), "", times(beside))
@@ -92,16 +88,11 @@ def measure(count: int, report: Report) -> None:
     add("body to names", lambda: calls.read(is_fast=True), lambda: calls.read(is_fast=False))
     add("body to rows", lambda: calls.looked_up(is_fast=True), lambda: calls.looked_up(is_fast=False))
     add("all pass", lambda: filter_reply(fast, Filtered(names=fast.names)), lambda: orjson.dumps(names))
-    add("none passes", lambda: filter_reply(fast, rejected(fast)), lambda: filter_reply(plain, rejected(plain)))
+    add("none passes", lambda: filter_reply(fast, none), lambda: filter_reply(plain, none))
     add("half pass", lambda: filter_reply(fast, Filtered(names=half)), lambda: orjson.dumps(half))
     add("8 pass", lambda: filter_reply(fast, Filtered(names=shortlist)), lambda: orjson.dumps(shortlist))
-    add("8 pass, others told", lambda: told(fast, shortlist), lambda: told(plain, shortlist))
     add("scores", lambda: prioritize_reply(fast, scores), lambda: prioritize_reply(plain, scores))
     add("names known by their bytes", lambda: fast.names.json == memory[:], lambda: calls.read(is_fast=True))
-
-
-def told(asked: Candidates, passed: list[str]) -> bytes:
-    return filter_reply(asked, Filtered(names=passed, rejected=ALL_OTHERS, text=TEXT))
 
 
 async def over_sockets(report: Report) -> None:

@@ -15,7 +15,7 @@ from extender.model.node import Pod
 from extender.model.parse import parse_pod
 from extender.scheduling.endings import Order
 from extender.service.binds import UNDER_WAY
-from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Victims
+from extender.web.verbs import Failed, Victims
 from tests.interleavings import witness
 from tests.interleavings.cluster import GRACE
 from tests.interleavings.loop import Clock
@@ -139,9 +139,9 @@ class Scheduler:
             # NodeResourcesFit finds no node that has what no class stands behind: extenders are not asked at all.
             return self._reject(noun, is_ours=False)
         nominated = pod["status"].get("nominatedNodeName")
-        filtered = process.answers.filter(FilterRequest(noun, [nominated])) if nominated in names else None
+        filtered = process.answers.filter(noun, [nominated]) if nominated in names else None
         if filtered is None or not filtered.names:
-            filtered = process.answers.filter(FilterRequest(noun, self._window(names)))
+            filtered = process.answers.filter(noun, self._window(names))
         if filtered.error:
             return self._again(noun)
         if not filtered.names or self.random.random() < self.spoilt:
@@ -200,7 +200,7 @@ class Scheduler:
         known, noun = {name: self._lesser(pod, name) for name in full}, parse_pod(pod)
         assert isinstance(noun, Pod)
         victims = {name: self._enough(tuple(found)) for name, found in known.items() if found}
-        left = process.answers.preempt(PreemptRequest(noun, victims)) if victims else {}
+        left = process.answers.preempt(noun, victims) if victims else {}
         if isinstance(left, Failed) or not left:
             return bool(victims)
         node = self.random.choice(sorted(left))
@@ -296,7 +296,7 @@ class Scheduler:
     def _chosen(self, process: Process, pod: Pod, names: list[str]) -> NodeName:
         if len(names) == 1:
             return NodeName(names[0])
-        scores = process.answers.prioritize(PrioritizeRequest(pod, names)) if self.random.random() < 0.9 else None
+        scores = process.answers.prioritize(pod, names) if self.random.random() < 0.9 else None
         if not isinstance(scores, list):
             return NodeName(self.random.choice(names))
         return NodeName(max(zip(scores, names, strict=True))[1])

@@ -27,7 +27,6 @@ from extender.scheduling.steps import Refusal
 from extender.service.assembly import running
 from extender.service.parts import Service
 from extender.web.server import Address, Options
-from extender.web.verbs import FilterRequest
 from tests import kube_objects
 
 Json = dict[str, Any]
@@ -216,7 +215,7 @@ async def late(cluster: Cluster) -> AsyncIterator[Writes]:
 
 async def asked(replica: Replica, pod: Pod) -> str:
     answers = replica.service.answers
-    filtered = answers.filter(FilterRequest(pod, ["n"]))
+    filtered = answers.filter(pod, ["n"])
     if filtered.error or not filtered.names:
         return filtered.error or filtered.text
     return await answers.bind(Order(pod.key, pod.uid, NodeName("n")))

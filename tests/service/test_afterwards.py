@@ -8,7 +8,6 @@ import pytest
 
 from extender.service.afterwards import TURNS, Afterwards, in_turns
 from extender.service.binds import Binds
-from extender.web.verbs import FilterRequest
 from tests.service.door import opened
 
 
@@ -55,7 +54,7 @@ async def test_a_decision_is_answered_before_it_is_remembered_and_told_to_who_as
         await door.pod("p")
         (pod,) = door.service.belief.pods
         journal = door.service.journal
-        assert door.service.answers.filter(FilterRequest(pod, ["n1"])).names
+        assert door.service.answers.filter(pod, ["n1"]).names
         assert journal.decisions.get(pod.key) is None
         assert journal.of(pod.key) is not None
 

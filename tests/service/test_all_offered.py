@@ -18,7 +18,6 @@ from extender.web import name_table
 from extender.web.name_table import NameTable
 from extender.web.reply import filter_reply, prioritize_reply
 from extender.web.request import Candidates, candidates_of
-from extender.web.verbs import Failed, FilterRequest, PrioritizeRequest
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
 from tests.service.test_answers import answers
 from tests.web.record import POD
@@ -54,21 +53,19 @@ def offering(belief: Belief, roll: Roll) -> Answers:
 
 def called(answering: Answers, asked: Candidates, before: Changed | None = None) -> tuple[Any, Any]:
     """Ask as kube-scheduler does: of the nodes that pass it wants the scores, and *before* that something changes."""
-    passed = answering.filter(FilterRequest(SUBJECT, asked.names))
+    passed = answering.filter(SUBJECT, asked.names)
     told = orjson.loads(filter_reply(asked, passed))
     if before:
         answering.belief.apply(before)
     again = candidates_of(body(told["NodeNames"]), 0)
-    scores = answering.prioritize(PrioritizeRequest(SUBJECT, again.names))
-    assert not isinstance(scores, Failed)
+    scores = answering.prioritize(SUBJECT, again.names)
     return told["NodeNames"], {item["Host"]: item["Score"] for item in orjson.loads(prioritize_reply(again, scores))}
 
 
 def read(answering: Answers, asked: list[str]) -> tuple[list[str], dict[str, int]]:
     """Ask for the same with lists of names: of these nothing is remembered, and each is looked up."""
-    passed = list(answering.filter(FilterRequest(SUBJECT, asked)).names)
-    scores = answering.prioritize(PrioritizeRequest(SUBJECT, passed))
-    assert not isinstance(scores, Failed)
+    passed = list(answering.filter(SUBJECT, asked).names)
+    scores = answering.prioritize(SUBJECT, passed)
     return passed, {name: score for name, score in zip(passed, scores or (), strict=bool(passed)) if score}
 
 

@@ -17,7 +17,7 @@ from extender.service.offered import OfferedNodes
 from extender.service.preemption import ATTEMPT_S
 from extender.service.scores import REMEMBERED
 from extender.state.belief import Belief
-from extender.web.verbs import FilterRequest, PreemptRequest, PrioritizeRequest, Victims
+from extender.web.verbs import Victims
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, held, names, node, planner_of, pod
 from tests.scheduling.cast import gpus as devices
 from tests.scheduling.test_counted import GPU, asking, cluster, gpus, taker
@@ -46,8 +46,8 @@ def answers(belief: Belief | None = None, attention: Any = None) -> Answers:
 def scored(answering: Answers, name: str = "p") -> object:
     """Ask as the scheduler does; return what prioritize answers."""
     pod = asking(name, gpu=2)
-    assert answering.filter(FilterRequest(pod, ALL)).names == ALL
-    return answering.prioritize(PrioritizeRequest(pod, ALL))
+    assert answering.filter(pod, ALL).names == ALL
+    return answering.prioritize(pod, ALL)
 
 
 def test_every_node_passes_and_the_better_one_has_the_better_score() -> None:
@@ -67,8 +67,8 @@ def test_as_many_pods_are_remembered_as_there_is_room_for() -> None:
     for number in range(REMEMBERED + 1):
         scored(answering, f"p{number}")
     first, last = asking("p0", gpu=2), asking(f"p{REMEMBERED}", gpu=2)
-    assert answering.prioritize(PrioritizeRequest(first, ALL)) is None
-    assert answering.prioritize(PrioritizeRequest(last, ALL)) == [10, 9]
+    assert answering.prioritize(first, ALL) is None
+    assert answering.prioritize(last, ALL) == [10, 9]
 
 
 def test_nodes_that_come_between_filter_and_prioritize_have_no_score() -> None:
@@ -76,13 +76,13 @@ def test_nodes_that_come_between_filter_and_prioritize_have_no_score() -> None:
     scored(answering)
     answering.belief.apply(Changed(node("new", {GPU: 8})))
     answering.belief.apply(Listed(Footprint, ()))
-    assert answering.prioritize(PrioritizeRequest(asking("p", gpu=2), [*ALL, "new"])) == [10, 9, 0]
+    assert answering.prioritize(asking("p", gpu=2), [*ALL, "new"]) == [10, 9, 0]
 
 
 def test_a_pod_for_which_others_are_to_be_evicted_has_been_asked_about() -> None:
     answering, told = answers(), list[tuple[object, ...]]()
     answering.asked = lambda pod, names: told.append((pod.key.name, *names))
-    answering.preempt(PreemptRequest(asking("p", gpu=2), {"rest": Victims(())}))
+    answering.preempt(asking("p", gpu=2), {"rest": Victims(())})
     assert told == [("p",)]
 
 
@@ -90,7 +90,7 @@ def test_a_pod_for_which_others_are_to_be_evicted_has_been_asked_about() -> None
 def test_others_are_evicted_for_a_pod_only_where_that_helps_it(victims: dict[str, Victims], told: list[str]) -> None:
     answering, evicting = answers(), list[str]()
     answering.evicting = evicting.append
-    answering.preempt(PreemptRequest(asking("p", gpu=2), victims))
+    answering.preempt(asking("p", gpu=2), victims)
     assert evicting == told
 
 
@@ -101,8 +101,8 @@ def test_a_node_is_left_out_where_somebody_of_another_node_would_have_to_go_with
         answering.belief.apply(Changed(taker(name, gpu=1)))
     first, second = (taker(name, gpu=1).uid for name in ALL)
     victims = {"rest": Victims((first, Uid("unknown"))), "whole": Victims((second, first))}
-    assert answering.preempt(PreemptRequest(asking("p", gpu=2), victims)) == {"rest": victims["rest"]}
-    assert answering.preempt(PreemptRequest(asking("p", gpu=2), {"whole": victims["whole"]})) == {}
+    assert answering.preempt(asking("p", gpu=2), victims) == {"rest": victims["rest"]}
+    assert answering.preempt(asking("p", gpu=2), {"whole": victims["whole"]}) == {}
     assert told == ["uid-p"]
 
 
@@ -128,7 +128,7 @@ class Preempting:
     def may_go(self, *nodes: str) -> list[str]:
         """Ask for whom on *nodes* the others may be evicted; return the nodes that are left."""
         victims = {name: Victims((self.low[name].uid,)) for name in nodes}
-        answered = self.answers.preempt(PreemptRequest(self.subject, victims))
+        answered = self.answers.preempt(self.subject, victims)
         assert isinstance(answered, dict)
         return list(answered)
 
@@ -137,7 +137,7 @@ class Preempting:
         low = self.low[name]
         self.belief.apply(Changed(low))
         self.belief.apply(Changed(claim(f"of-{name}", version=2)))
-        assert self.answers.filter(FilterRequest(low, names(name))).names
+        assert self.answers.filter(low, names(name)).names
         return low
 
     def promised(self, to: Pod) -> str | None:
@@ -147,7 +147,7 @@ class Preempting:
 
     def refused(self, *nodes: str) -> bool:
         """Ask where the pod can go; tell whether nowhere."""
-        return not self.answers.filter(FilterRequest(self.subject, names(*nodes))).names
+        return not self.answers.filter(self.subject, names(*nodes)).names
 
 
 def test_nobody_else_goes_while_devices_of_who_has_gone_are_let_go_of() -> None:
@@ -272,7 +272,7 @@ def test_a_node_is_waited_for_only_where_nobody_has_yet_to_go_even_if_it_is_left
     assert here.may_go("n1", "n2") == ["n1", "n2"]
     here.belief.apply(Listed(Footprint, (other,)))
     victims = {"n1": Victims((here.low["n1"].uid, other.uid)), "n2": Victims((here.low["n2"].uid,))}
-    assert here.answers.preempt(PreemptRequest(here.subject, victims)) == {"n2": victims["n2"]}
+    assert here.answers.preempt(here.subject, victims) == {"n2": victims["n2"]}
 
 
 def test_where_the_pod_is_nominated_says_who_has_gone() -> None:
@@ -312,7 +312,7 @@ def test_what_a_victim_is_promised_after_it_has_gone_stays_its_own() -> None:
     low = here.waits("n1")
     assert here.may_go("n1") == ["n1"]
     here.now = 1.0
-    here.answers.filter(FilterRequest(low, names("n1")))
+    here.answers.filter(low, names("n1"))
     assert here.refused("n1")
     assert here.promised(low) == "n1"
 

@@ -17,7 +17,6 @@ from extender.model.names import NodeName
 from extender.scheduling.endings import Order
 from extender.service import assembly, keeping, remaking
 from extender.service.leading import Leading, leading_of
-from extender.web.verbs import FilterRequest
 from tests.service.replicas import (
     LASTING,
     LIMITS,
@@ -221,7 +220,7 @@ async def test_o1_what_a_former_leader_has_offered_is_not_counted_any_more(clust
     a, b = await pair(cluster, SLOW)
     pod, belief = cluster.pod("p"), a.service.belief
     await until(lambda: belief.pods.with_uid(pod.uid) is not None)
-    assert a.service.answers.filter(FilterRequest(pod, ["n"])).names == ("n",)
+    assert a.service.answers.filter(pod, ["n"]).names == ("n",)
     assert a.metric("holds", 'phase="offered"') == 1
     cluster.scheduler_leads("b")
     await until(lambda: b.leads and not a.leads)

@@ -21,7 +21,7 @@ from extender.service.habits import Habits
 from extender.service.preemption import ATTEMPT_S
 from extender.service.waits import NUDGE_S
 from extender.state.belief import READY_WITHIN_S
-from extender.web.verbs import FilterRequest, PreemptRequest, Victims
+from extender.web.verbs import Victims
 from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, names, node, pod
 from tests.scheduling.stage import N1, N2, OTHER, POD, A
 from tests.scheduling.test_counted import taker
@@ -62,10 +62,10 @@ class MadeReady:
         return self.world.server.claims[A].allocation is not None
 
     def is_refused(self, *nodes: NodeName, subject: Pod | None = None) -> bool:
-        return not self.answers.filter(FilterRequest(subject or self.pod, nodes or (N2,))).names
+        return not self.answers.filter(subject or self.pod, nodes or (N2,)).names
 
     def may_go(self) -> bool:
-        answered = self.answers.preempt(PreemptRequest(self.pod, {"n1": Victims((LOW.uid,))}))
+        answered = self.answers.preempt(self.pod, {"n1": Victims((LOW.uid,))})
         assert isinstance(answered, dict)
         return bool(answered)
 
@@ -372,11 +372,11 @@ class Sent:
         self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
 
     def is_refused(self) -> bool:
-        return not self.answers.filter(FilterRequest(HIGH, names("n3"))).names
+        return not self.answers.filter(HIGH, names("n3")).names
 
     def may_go(self, *nodes: str) -> list[str]:
         victims = {name: Victims((HOLDER.uid,)) for name in nodes or ("n1",)}
-        answered = self.answers.preempt(PreemptRequest(HIGH, victims))
+        answered = self.answers.preempt(HIGH, victims)
         assert isinstance(answered, dict)
         return list(answered)
 
@@ -466,7 +466,7 @@ class Two:
     def may_go(self, subject: Pod, *nodes: str) -> list[str]:
         victims = {"n1": Victims((HOLDER.uid, LOW.uid)), "n2": Victims((ANOTHER.uid,))}
         asked = {name: victims[name] for name in nodes}
-        answered = self.answers.preempt(PreemptRequest(subject, asked))
+        answered = self.answers.preempt(subject, asked)
         assert isinstance(answered, dict)
         return list(answered)
 
@@ -498,7 +498,7 @@ def test_what_several_who_are_ahead_share_they_have_once() -> None:
     belief = belief_of(node("n1"), gpus("n1", 2), *taken, claim("s"), claim("d"), first, second, third)
     answering = answers(belief, attention_of(belief, Wakes(), 0.0))
     for subject, victim in (first, HOLDER), (second, HOLDER), (third, low):
-        assert answering.preempt(PreemptRequest(subject, {"n1": Victims((victim.uid,))}))
+        assert answering.preempt(subject, {"n1": Victims((victim.uid,))})
 
 
 def test_who_is_ahead_and_was_promised_something_is_not_counted_twice() -> None:
@@ -507,10 +507,10 @@ def test_who_is_ahead_and_was_promised_something_is_not_counted_twice() -> None:
     belief = belief_of(node("n1"), gpus("n1", 2), *taken, claim("c"), claim("d"), first, second)
     attention = attention_of(belief, Wakes(), 0.0)
     answering = answers(belief, attention)
-    assert answering.preempt(PreemptRequest(first, {"n1": Victims((HOLDER.uid,))}))
+    assert answering.preempt(first, {"n1": Victims((HOLDER.uid,))})
     belief.apply(Changed(claim("of-low", version=9)))
     assert isinstance(attention.waker.planner.plan(first, None, 0.0, is_answer=False), Offer)
-    assert answering.preempt(PreemptRequest(second, {"n1": Victims((low.uid,))}))
+    assert answering.preempt(second, {"n1": Victims((low.uid,))})
 
 
 def test_a_node_is_for_another_only_as_long_as_it_is_known_to_be_chosen() -> None:

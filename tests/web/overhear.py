@@ -6,18 +6,19 @@ need the place of a third; each time the scheduler sends names, and then whole n
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import yaml
 from aiohttp import web
 
+from extender.model.node import Pod
 from extender.scheduling.endings import Order
 from extender.telemetry.metrics import Metrics
 from extender.web.listener import Listener, ListenerLimits
 from extender.web.routes import Routes
-from extender.web.verbs import Filtered, FilterRequest
+from extender.web.verbs import Filtered
 from tests.controlplane.client import Client, until
 from tests.controlplane.manifests import SCHEDULER, grant
 from tests.controlplane.objects import claim, device_class, node, pod
@@ -37,8 +38,8 @@ class Binder(StandIn):
         super().__init__()
         self.admin = admin
 
-    def filter(self, request: FilterRequest) -> Filtered:
-        return Filtered(names=sorted(request.names)[:2])
+    def filter(self, _pod: Pod, names: Sequence[str]) -> Filtered:
+        return Filtered(names=sorted(names)[:2])
 
     async def bind(self, order: Order) -> str:
         target = {"apiVersion": "v1", "kind": "Node", "name": order.node}

@@ -14,9 +14,6 @@ from extender.web.server import Address, Application, Options, Server
 from extender.web.verbs import (
     Failed,
     Filtered,
-    FilterRequest,
-    PreemptRequest,
-    PrioritizeRequest,
     Scores,
     Victims,
 )
@@ -31,7 +28,7 @@ T = TypeVar("T")
 @dataclass
 class StandIn:
     filtered: Filtered | Exception | None = None
-    scores: Scores | Failed | Exception = None
+    scores: Scores | Exception = None
     accepted: Mapping[str, Victims] | Failed | Exception | None = None
     bound: str | Exception = ""
     known: Mapping[ObjectKey, object] = field(default_factory=dict)
@@ -42,19 +39,19 @@ class StandIn:
 
     async def hear(self, pod: Pod) -> None: ...
 
-    def filter(self, request: FilterRequest) -> Filtered:
-        self.asked.append(request)
-        return given(Filtered(names=request.names) if self.filtered is None else self.filtered)
+    def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
+        self.asked.append((pod, names))
+        return given(Filtered(names=names) if self.filtered is None else self.filtered)
 
-    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
-        self.asked.append(request)
+    def prioritize(self, pod: Pod, names: Sequence[str]) -> Scores:
+        self.asked.append((pod, names))
         return given(self.scores)
 
-    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
-        self.asked.append(request)
+    def preempt(self, pod: Pod, victims: Mapping[str, Victims]) -> Mapping[str, Victims] | Failed:
+        self.asked.append((pod, victims))
         if isinstance(self.accepted, Exception):
             raise self.accepted
-        return request.victims if self.accepted is None else self.accepted
+        return victims if self.accepted is None else self.accepted
 
     async def bind(self, order: Order) -> str:
         self.asked.append(order)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from extender.model.names import Uid
 from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply
 from extender.web.request import Candidates, candidates_of
-from extender.web.verbs import ALL_OTHERS, Filtered, Victims
+from extender.web.verbs import Filtered, Victims
 from tests.oracle_program import Oracle
 from tests.web.record import NAMES, POD, recorded
 
@@ -28,13 +28,7 @@ def understood(oracle: Oracle, verb: str, reply: bytes) -> Any:
 FILTERED = {
     "all-pass": (Filtered(names=ASKED.names), NAMES, {}),
     "some-pass": (Filtered(names=["worker-2"]), ["worker-2"], {}),
-    "others-rejected": (
-        Filtered(names=["worker-2"], rejected=ALL_OTHERS, text=TEXT),
-        ["worker-2"],
-        {"worker-1": TEXT, "worker-3": TEXT},
-    ),
-    "all-rejected": (Filtered(rejected=ALL_OTHERS, text=TEXT), [], dict.fromkeys(NAMES, TEXT)),
-    "some-rejected": (Filtered(rejected=["worker-3"], text=TEXT), [], {"worker-3": TEXT}),
+    "all-rejected": (Filtered(text=TEXT), [], dict.fromkeys(NAMES, TEXT)),
     "nobody": (Filtered(), [], {}),
 }
 
@@ -52,15 +46,15 @@ def test_go_understands_what_filter_answers(oracle: Oracle, case: str) -> None:
 
 
 def test_q1_all_rejected_nodes_carry_one_text(oracle: Oracle) -> None:
-    reply = understood(oracle, "filter", filter_reply(ASKED, Filtered(rejected=ALL_OTHERS, text=TEXT)))
+    reply = understood(oracle, "filter", filter_reply(ASKED, Filtered(text=TEXT)))
     assert set(reply["FailedAndUnresolvableNodes"].values()) == {TEXT}
 
 
 def test_whole_nodes_are_answered_with_the_nodes_that_passed(oracle: Oracle) -> None:
-    reply = filter_reply(WHOLE, Filtered(names=["worker-2"], rejected=ALL_OTHERS, text=TEXT))
+    reply = filter_reply(WHOLE, Filtered(names=["worker-2"]))
     result = understood(oracle, "filter", reply)
     assert result["NodeNames"] is None
-    assert result["FailedAndUnresolvableNodes"] == {"worker-1": TEXT}
+    assert result["FailedAndUnresolvableNodes"] == {}
     assert WHOLE.nodes is not None
     assert orjson.loads(reply)["Nodes"]["items"] == [WHOLE.nodes["worker-2"]]
     assert [node["metadata"] for node in result["Nodes"]["items"]] == [{"name": "worker-2", "labels": {"zone": "a"}}]
@@ -117,15 +111,15 @@ NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.text('
 
 
 @settings(max_examples=200)
-@given(st.lists(NAME, min_size=1, max_size=6, unique=True), st.data(), st.text(max_size=8))
+@given(st.lists(NAME, min_size=1, max_size=6, unique=True), st.data(), st.text(min_size=1, max_size=8))
 def test_every_answer_says_what_was_meant(names: list[str], data: st.DataObject, text: str) -> None:
     quick_from = data.draw(st.sampled_from([0, sys.maxsize]))
     asked = candidates_of(orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": names}), quick_from)
     passed = [name for name in names if data.draw(st.booleans())]
-    written = orjson.loads(filter_reply(asked, Filtered(names=passed, rejected=ALL_OTHERS, text=text)))
-    shown = text.encode(errors="replace").decode()
-    assert written["NodeNames"] == passed
-    assert written["FailedAndUnresolvableNodes"] == {name: shown for name in names if name not in passed}
+    written = orjson.loads(filter_reply(asked, Filtered(names=passed)))
+    assert (written["NodeNames"], written["FailedAndUnresolvableNodes"]) == (passed, {})
+    written = orjson.loads(filter_reply(asked, Filtered(text=text)))
+    assert written["FailedAndUnresolvableNodes"] == dict.fromkeys(names, text.encode(errors="replace").decode())
     assert_everything_echoes(asked)
 
 

@@ -3,7 +3,7 @@ import json
 import logging
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import orjson
@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from extender.model.names import ObjectKey
+from extender.model.node import Pod
 from extender.scheduling.endings import Order
 from extender.telemetry.keys import ERROR_ID, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web import listener, routes
 from extender.web.listener import ListenerLimits
 from extender.web.server import MOST_STRANGE, Address, Application, CannotListen, Options, Server
-from extender.web.verbs import ALL_OTHERS, Failed, Filtered, FilterRequest
+from extender.web.verbs import Failed, Filtered
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
 from tests.web.standin import ANYWHERE, StandIn, begun, come, serving
@@ -62,9 +63,9 @@ async def test_a_connection_serves_all_calls_of_a_pod() -> None:
 
 
 async def test_refusals_and_errors_leave_the_connection_open() -> None:
-    standin = StandIn(scores=Failed("not now"))
+    standin = StandIn(accepted=Failed("not now"))
     async with serving(standin) as server, connected(server.ports[0]) as connection:
-        for verb, body, status in (("filter", b"[]", 400), ("prioritize", recorded("prioritize-names"), 500)):
+        for verb, body, status in (("filter", b"[]", 400), ("preempt", recorded("preempt-meta"), 500)):
             assert (await connection.post(f"/{verb}", body)).status == status
         assert (await connection.post("/filter", recorded("filter-names"))).status == 200
 
@@ -83,23 +84,22 @@ async def test_an_idle_connection_ends_after_its_keep_alive_time() -> None:
 async def test_fifteen_thousand_names_are_taken_and_answered() -> None:
     names = [f"node-{index:05}.rack-{index % 40}.cluster.example.com" for index in range(15_000)]
     body = orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": names})
-    standin = StandIn(filtered=Filtered(rejected=ALL_OTHERS, text="no device is free"))
+    standin = StandIn(filtered=Filtered(text="no device is free"))
     async with serving(standin) as server, connected(server.ports[0]) as connection:
         answer = orjson.loads((await connection.post("/filter", body)).body)
-    assert standin.asked[0].names == names
+    assert standin.asked[0][1] == names
     assert answer["FailedAndUnresolvableNodes"] == dict.fromkeys(names, "no device is free")
 
 
 async def test_w1_errors_go_where_each_verb_has_room_for_them() -> None:
-    standin = StandIn(filtered=Filtered(error="E"), bound="E", scores=Failed("E"), accepted=Failed("E"))
+    standin = StandIn(filtered=Filtered(error="E"), bound="E", accepted=Failed("E"))
     async with serving(standin) as server, connected(server.ports[0]) as connection:
         for verb in ("filter", "bind"):
             answer = await connection.post(f"/{verb}", recorded(VERBS[verb]))
             assert (answer.status, orjson.loads(answer.body)) == (200, {"Error": "E"})
-        for verb in ("prioritize", "preempt"):
-            answer = await connection.post(f"/{verb}", recorded(VERBS[verb]))
-            assert (answer.status, answer.body) == (500, b"E")
-        assert await measured(server) == dict.fromkeys(((verb, "error") for verb in VERBS), 1)
+        answer = await connection.post("/preempt", recorded(VERBS["preempt"]))
+        assert (answer.status, answer.body) == (500, b"E")
+        assert await measured(server) == dict.fromkeys(((verb, "error") for verb in VERBS if verb != "prioritize"), 1)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -393,9 +393,9 @@ class InTurns(StandIn):
 
     left = 3
 
-    def filter(self, request: FilterRequest) -> Filtered:
+    def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
         self.left -= 1
-        return super().filter(request) if self.left < 0 else Filtered(error="not yet", goes_on=True)
+        return super().filter(pod, names) if self.left < 0 else Filtered(error="not yet", goes_on=True)
 
 
 async def test_an_answer_that_takes_several_turns_is_waited_for() -> None:
@@ -495,10 +495,10 @@ async def test_what_is_no_http_is_no_page_in_the_log(caplog: pytest.LogCaptureFi
 
 async def test_a_long_error_is_cut_to_what_a_condition_holds() -> None:
     long = "e" * 5000
-    standin = StandIn(filtered=Filtered(error=long), bound=long, scores=Failed(long), accepted=Failed(long))
+    standin = StandIn(filtered=Filtered(error=long), bound=long, accepted=Failed(long))
     async with serving(standin) as server, connected(server.ports[0]) as connection:
-        for verb, name in VERBS.items():
-            answer = await connection.post(f"/{verb}", recorded(name))
+        for verb in ("filter", "preempt", "bind"):
+            answer = await connection.post(f"/{verb}", recorded(VERBS[verb]))
             assert answer.body.count(b"e" * 1024) == 1
             assert len(answer.body) < 1100
 
