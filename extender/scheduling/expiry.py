@@ -13,7 +13,6 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
-from extender.scheduling.planner import Planner
 from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
 from extender.state.ledger import Event, Promise
@@ -38,16 +37,15 @@ class Said(NamedTuple):
 class Expiry:
     """Ends offers after *offer_s*, or after *wait_s* where the scheduler is on its way.
 
-    is_offered: whether a node was among those that a pod was offered last. unasked: told of each pod that
-    was woken and is not asked about in time; *waker*: who has woken those that were not just sent ahead.
+    *waker*: who has woken those that were not just sent ahead. is_offered: whether a node was among those that a pod
+    was offered last. unasked: told of each pod that was woken and is not asked about in time.
     """
 
     belief: Belief
-    planner: Planner
+    waker: Waker
     offer_s: float
     wait_s: float
     is_offered: Callable[[Uid, NodeName], bool] = lambda _pod, _node: True
-    waker: Waker | None = None
     unasked: Callable[[Uid], None] = lambda _pod: None
     # Of pods that were offered something, when they were, or when they were nominated since.
     _said: dict[Uid, Said] = field(default_factory=dict)
@@ -74,18 +72,14 @@ class Expiry:
         for uid in (*unasked, *ended):
             self.belief.ledger.tell(uid, Event.EXPIRED)
         for uid in unasked:
-            self._unasked(uid, now)
+            self.waker.unasked(uid, now)
+            self.unasked(uid)
         return (*unasked, *ended)
 
     def _is_unasked(self, promise: Promise, now: float) -> bool:
         """Tell whether a pod was woken for what is promised to it, and the scheduler has not asked about it in time."""
         is_due = not promise.is_answer and not promise.is_binding and now - promise.since > UNASKED_S
-        return is_due and self.waker is not None and promise.pod in self.waker
-
-    def _unasked(self, pod: Uid, now: float) -> None:
-        if self.waker is not None:
-            self.waker.unasked(pod, now)
-        self.unasked(pod)
+        return is_due and promise.pod in self.waker
 
     def _look(self, uid: Uid, now: float) -> None:
         """Have the offer of a pod go with it to the node that the scheduler has taken, of several perhaps."""
@@ -102,8 +96,9 @@ class Expiry:
         needs = needs_of(pod, self.belief)
         if not isinstance(needs, Needs) or pod.nominated_node is None:
             return
-        self.planner.went(pod.uid, pod.nominated_node)
-        placement = self.planner.chooser.place(needs, pod.nominated_node)
+        planner = self.waker.planner
+        planner.went(pod.uid, pod.nominated_node)
+        placement = planner.chooser.place(needs, pod.nominated_node)
         if isinstance(placement, Placement):
             self.belief.ledger.offer(placement.promise(needs, now, is_answer=True))
 

@@ -87,8 +87,7 @@ class Attention:
         self.waker.refused, self.waker.apart = self.waits.refused, apart
         self.belief.parting.append(self.waker.drop)
         self._remaking = Remaking(self.belief, self.writes, self.metrics, self.now, self.freshness)
-        self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
-        self.expiry.waker = self.waker
+        self.expiry = Expiry(self.belief, self.waker, self.habits.offer_s, self.habits.wait_s)
         self.waits.unasked = lambda pod: self.expiry.unasked(pod)  # noqa: PLW0108 - which is set later
 
     def stir(self) -> None:

@@ -27,7 +27,8 @@ class Scene:
         self.belief = belief_of(node("n1"), node("n2"), gpus("n1", 1), gpus("n2", 1), claim("a"), before)
         self.names: tuple[NodeName, ...] = ()
         self.planner = Planner(self.belief, chooser_of(self.belief), AnswerPolicy(answer=Answer.ALL))
-        self.expiry = Expiry(self.belief, self.planner, OFFER_S, WAIT_S, lambda _pod, node: node in self.names)
+        waker = Waker(self.belief, self.planner)
+        self.expiry = Expiry(self.belief, waker, OFFER_S, WAIT_S, lambda _pod, node: node in self.names)
         self.asked(known or before, 0.0, *nodes)
         assert promised(self.belief) == [device("n1", 0)]
 
@@ -232,7 +233,7 @@ def test_what_a_woken_pod_is_promised_ends_where_the_scheduler_does_not_ask_with
     planner = Planner(belief, chooser_of(belief))
     unasked: list[Uid] = []
     waker = Waker(belief, planner)
-    expiry = Expiry(belief, planner, OFFER_S, WAIT_S, waker=waker, unasked=unasked.append)
+    expiry = Expiry(belief, waker, OFFER_S, WAIT_S, unasked=unasked.append)
     assert isinstance(planner.plan(FRESH, None, 0.0, is_answer=False), Offer)
     if is_woken:
         waker.put(FRESH.uid)
@@ -248,8 +249,7 @@ def test_what_a_woken_pod_is_promised_ends_where_the_scheduler_does_not_ask_with
 def test_what_is_asked_for_in_time_is_kept_as_any_offer() -> None:
     belief = belief_of(node("n1"), gpus("n1", 1), claim("a"), FRESH)
     planner = Planner(belief, chooser_of(belief))
-    expiry = Expiry(belief, planner, OFFER_S, WAIT_S, waker=Waker(belief, planner))
-    assert isinstance(expiry.waker, Waker)
+    expiry = Expiry(belief, Waker(belief, planner), OFFER_S, WAIT_S)
     expiry.waker.put(FRESH.uid)
     assert isinstance(planner.plan(FRESH, None, 0.0, is_answer=False), Offer)
     assert isinstance(planner.plan(FRESH, [N1], 10.0), Offer)

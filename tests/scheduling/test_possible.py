@@ -178,7 +178,7 @@ def test_who_is_not_asked_about_is_left_alone_until_it_is() -> None:
     crowd = [asking(f"p{number}", Terms(is_all=False)) for number in range(2)]
     stage = Stage([node("n1")], *crowd, asking("q", Terms()))
     stage.free("n1")
-    expiry = Expiry(stage.belief, stage.planner, LONG, LONG, waker=stage.waker)
+    expiry = Expiry(stage.belief, stage.waker, LONG, LONG)
     seen = []
     for second in range(1, 200):
         expiry.round(float(second))
