@@ -50,13 +50,7 @@ class Suitable:
         self._index: dict[str, dict[str, list[int]]] = {}
         self._met: Memo[Key, tuple[tuple[Node, ...], Flags]] = Memo(KINDS)
 
-    def nodes(
-        self,
-        terms: Terms,
-        snapshot: Snapshot,
-        promised: Promised | None = None,
-        apart: Collection[str] = (),
-    ) -> Flags | None:
+    def nodes(self, terms: Terms, snapshot: Snapshot, promised: Promised, apart: Collection[str]) -> Flags | None:
         """Tell which nodes meet *terms* and have room beside what is *promised*; None where we cannot tell.
 
         *apart* names resources that devices stand behind where nodes have none. The answer is bool[nodes].
@@ -71,9 +65,7 @@ class Suitable:
         flags = None if terms.is_long else self._meeting(terms, snapshot, is_wary=False)
         return np.ones(len(snapshot.layout.nodes), np.bool_) if flags is None else flags
 
-    def roomy(
-        self, terms: Terms, snapshot: Snapshot, promised: Promised | None = None, apart: Collection[str] = ()
-    ) -> Flags:
+    def roomy(self, terms: Terms, snapshot: Snapshot, promised: Promised, apart: Collection[str]) -> Flags:
         """Tell which nodes have room, as far as that is known, beside what is *promised*: bool[nodes]."""
         if not self._loads.is_known:
             return np.ones(len(snapshot.layout.nodes), np.bool_)
@@ -128,14 +120,12 @@ class Suitable:
             self._listed = snapshot.nodes, tuple(map(snapshot.nodes.__getitem__, snapshot.layout.nodes))
         return self._listed[1]
 
-    def _roomy(self, terms: Terms, snapshot: Snapshot, promised: Promised | None, apart: Collection[str]) -> Flags:
+    def _roomy(self, terms: Terms, snapshot: Snapshot, promised: Promised, apart: Collection[str]) -> Flags:
         rows = self._loads.rows_of(snapshot.layout.nodes)
         flags = np.ones(len(rows), np.bool_)
         for resource, number in terms.amounts:
             has = self._loads.allocatable(resource, rows)
-            free = has - self._loads.used(resource, rows)
-            if promised is not None:
-                free -= promised.of(resource, snapshot.layout)
+            free = has - self._loads.used(resource, rows) - promised.of(resource, snapshot.layout)
             # Where a device plugin has some of it the scheduler counts these alone.
             flags &= (free >= number) | (resource in apart and has <= 0)
         return flags
@@ -149,7 +139,7 @@ def _looks(terms: Terms) -> int:
     return len(alternatives) + len(requirements) + values // VALUES + len(terms.tolerations) // TOLERATIONS
 
 
-def is_met(terms: Terms, node: Node, *, is_wary: bool = True) -> bool:
+def is_met(terms: Terms, node: Node, *, is_wary: bool) -> bool:
     """Tell whether *node* meets *terms*, but for what is left of it; to the wary one that puts the pod off does not."""
     taints = (*node.taints, UNSCHEDULABLE) if node.is_unschedulable else node.taints
     if taints and (_is_kept_off(terms, taints, is_wary=is_wary) or (is_wary and is_put_off(terms, node))):

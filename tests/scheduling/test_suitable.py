@@ -1,6 +1,6 @@
 """What kube-scheduler would say of nodes, devices apart."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import pytest
@@ -33,9 +33,15 @@ def taker(on: str, **amounts: int) -> Footprint:
     return Footprint(key=ObjectKey("ns", on), uid=Uid(on), node=NodeName(on), amounts=tuple(sorted(amounts.items())))
 
 
-def suited(belief: Belief, terms: Terms, by: Suitable | None = None, **beside: object) -> list[str] | None:
+def suited(
+    belief: Belief,
+    terms: Terms,
+    by: Suitable | None = None,
+    promised: Promised | None = None,
+    apart: Collection[str] = (),
+) -> list[str] | None:
     by = by or Suitable(belief.loads)
-    flags = by.nodes(terms, belief.cluster.snapshot, **beside)  # type: ignore[arg-type]  # by name
+    flags = by.nodes(terms, belief.cluster.snapshot, promised or Promised(), apart)
     names = belief.cluster.snapshot.layout.nodes
     return None if flags is None else [name for name, is_one in zip(names, flags.tolist(), strict=True) if is_one]
 
@@ -175,9 +181,7 @@ def test_nodes_that_put_pods_off_are_met_by_who_has_no_other() -> None:
     belief = world(off, replace(node("n2"), taints=(SICK,)))
     suitable, snapshot = Suitable(belief.loads), belief.cluster.snapshot
     assert suitable.meeting(Terms(), snapshot).tolist() == [True, False]
-    flags = suitable.nodes(Terms(), snapshot)
-    assert flags is not None
-    assert flags.tolist() == [False, False]
+    assert suited(belief, Terms(), suitable) == []
 
 
 def test_a_taint_that_a_number_may_tolerate_keeps_the_pod_off_as_long_as_it_can_go_elsewhere() -> None:
@@ -224,7 +228,7 @@ def test_nodes_are_not_held_against_terms_of_any_length_in_one_go(
 
     monkeypatch.setattr(suitable_module, "is_met", counted)
     assert suitable.meeting(terms, snapshot).all()
-    assert suitable.nodes(terms, snapshot) is None
+    assert suited(belief, terms, suitable) is None
     assert looks <= suitable_module.MOST_LOOKS
 
 
