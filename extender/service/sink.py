@@ -27,31 +27,29 @@ Work = dict[str, Coroutine[Any, Any, object]]
 
 
 class Sink:
-    """Passes on what following tells, once there is somebody to tell it to."""
+    """Passes on what following tells. Whom it tells is known before anything is told, and later than it is made."""
 
-    feed: Feed | None = None
-    journal: Journal | None = None
-    observer: Observer | None = None
-    intrusion: Intrusion | None = None
-    attention: Attention | None = None
+    feed: Feed
+    journal: Journal
+    observer: Observer
+    intrusion: Intrusion
+    attention: Attention
+    warming: Warming
+    keeping: Keeping
+    catching_up: CatchingUp
     ahead: Ahead | None = None
     lapses: Lapses | None = None
-    warming: Warming | None = None
-    keeping: Keeping | None = None
-    catching_up: CatchingUp | None = None
 
     def __init__(self, history: History) -> None:
         self.history = history
 
     def __call__(self, told: Told) -> None:
         self.history.note(told)
-        if self.feed is not None and self.observer is not None and self.intrusion is not None:
-            self.observer.note(told)
-            self.intrusion.before(told)
-            self.feed.take(told)
-            self.intrusion.after(told)
-        if self.journal is not None:
-            self.journal.shown(told)
+        self.observer.note(told)
+        self.intrusion.before(told)
+        self.feed.take(told)
+        self.intrusion.after(told)
+        self.journal.shown(told)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Pass on about which pod the scheduler asks."""
@@ -94,11 +92,11 @@ class Sink:
                 each.stir()
 
     def show(self, what: Noun | Problem) -> None:
-        if isinstance(what, Footprint) and self.catching_up is not None:
+        if isinstance(what, Footprint):
             self.catching_up.stir()
         if isinstance(what, Pod) and self.ahead is not None:
             self.ahead.shown(what)
-        if isinstance(what, ResourceClaim) and self.ahead is not None:
-            self.ahead.made(what)
-        if isinstance(what, ResourceClaim) and self.warming is not None:
+        if isinstance(what, ResourceClaim):
+            if self.ahead is not None:
+                self.ahead.made(what)
             self.warming.shown(what)
