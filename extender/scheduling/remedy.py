@@ -27,7 +27,7 @@ from extender.scheduling.steps import (
     is_refused,
 )
 from extender.state.belief import Belief, version
-from extender.state.claims import Asked
+from extender.state.claims import Asked, named_by
 from extender.state.ledger import ClaimHold, Event, Phase
 
 Mending = Generator[Step, Outcome, bool]
@@ -81,17 +81,17 @@ def _is_going(claim: ResourceClaim) -> bool:
 
 def _failed(pod: Pod, belief: Belief, now: float) -> Iterator[ResourceClaim]:
     """Yield the claims that *pod* has a part in, and whose devices cannot be made ready."""
-    for claim in map(belief.cluster.claims.get, sorted(claims_of(pod))):
+    for claim in map(belief.cluster.claims.get, sorted(set(named_by(pod)))):
         if claim and is_reserved_for(claim, pod) and have_failed((claim,), now, belief.ready_within_s):
             yield claim
 
 
 def replaced(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
     """Yield what was made for *pod*, has devices for it alone, and is named by it no more."""
-    named = {status.claim_name for status in pod.claim_statuses} | {entry.claim_name for entry in pod.claims}
+    named = frozenset(named_by(pod))
     for claim in belief.cluster.claims.owned_by(pod):
         is_its_own = claim.allocation is not None and is_alone_in(claim, pod)
-        is_left = claim.key.name not in named and claim.key.name != pod.extended_claim
+        is_left = claim.key not in named and claim.key.name != pod.extended_claim
         if is_its_own and is_left and belief.ledger.hold_of(claim.uid) is None:
             yield claim
 
@@ -114,12 +114,6 @@ def are_named(pod: Pod) -> bool:
     """Tell whether *pod* names all claims that it has from templates, which have been made then."""
     named = {status.name for status in pod.claim_statuses}
     return all(entry.name in named for entry in pod.claims if entry.template_name)
-
-
-def claims_of(pod: Pod) -> frozenset[ObjectKey]:
-    """Return all claims that *pod* names, and its status for it."""
-    names = (*(entry.claim_name for entry in pod.claims), *(status.claim_name for status in pod.claim_statuses))
-    return frozenset(ObjectKey(pod.key.namespace, name) for name in names if name)
 
 
 def unnamed(pod: Pod, belief: Belief) -> tuple[PodClaimStatus, ...]:

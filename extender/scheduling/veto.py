@@ -16,10 +16,10 @@ from extender.scheduling.choosing import Chooser
 from extender.scheduling.conditions import have_failed
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
-from extender.scheduling.remedy import claims_of
 from extender.scheduling.survey import survey
 from extender.scheduling.yielding import lesser_than
 from extender.state.belief import Belief
+from extender.state.claims import named_by
 
 # What the searches of one question may take: nobody else is answered meanwhile. Nodes behind them are left out. As long
 # as none was found, more: one search that is given up would hide all nodes behind it.
@@ -150,7 +150,7 @@ class _Ground(NamedTuple):
 
 def _is_apart(other: Ahead, needs: Needs) -> bool:
     """Tell whether the pod shares no claim with *other*: it would have that with it."""
-    return not claims_of(other.pod) & {claim.key for claim in needs.pending}
+    return {claim.key for claim in needs.pending}.isdisjoint(named_by(other.pod))
 
 
 def _seen(pod: Pod, victims: frozenset[Uid], belief: Belief) -> Snapshot:

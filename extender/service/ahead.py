@@ -17,7 +17,7 @@ from extender.model.node import Pod
 from extender.scheduling.needs import Needs, Unplaceable, had_by, needs_of
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.recall import Grounds
-from extender.scheduling.remedy import are_named, claims_of
+from extender.scheduling.remedy import are_named
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
 from extender.service.ahead_queue import AheadQueue, Place
@@ -25,6 +25,7 @@ from extender.service.sending import Sending
 from extender.service.sent import Sent, Travelling
 from extender.service.turns import apart
 from extender.state.belief import Belief
+from extender.state.claims import named_by
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
@@ -181,7 +182,7 @@ class Ahead:
         # Whom another has nominated since is that one's concern.
         needs = needs_of(pod, self.belief) if pod and not pod.nominated_node else None
         if pod and isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING:
-            self._queue.leave(place, claims_of(pod))
+            self._queue.leave(place, named_by(pod))
         elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
             send(sent)
 

@@ -100,9 +100,7 @@ class Claims:
 
     def lack(self, pod: Pod) -> bool:
         """Tell whether *pod* names a claim that is not known."""
-        direct, made = (entry.claim_name for entry in pod.claims), (status.claim_name for status in pod.claim_statuses)
-        named = (name for name in (*direct, *made) if name)
-        return any(ObjectKey(pod.key.namespace, name) not in self._by_key for name in named)
+        return any(key not in self._by_key for key in named_by(pod))
 
     def asked_by(self, pod: Pod, freed: Collection[Uid] = ()) -> Asked | Waiting | Unclear:
         """Find the claims of *pod*, as they will be once those *freed* have no devices any more."""
@@ -150,6 +148,12 @@ class Claims:
         if claim.problem is not None:
             return Unclear(f"claim {key.name} cannot be read: {claim.problem.path}: {claim.problem.message}")
         return Waiting(f"claim {key.name} is being deleted") if claim.is_deleting else claim
+
+
+def named_by(pod: Pod) -> Iterator[ObjectKey]:
+    """Yield all claims that *pod* names, and its status for it; one may be named twice."""
+    direct, made = (entry.claim_name for entry in pod.claims), (status.claim_name for status in pod.claim_statuses)
+    return (ObjectKey(pod.key.namespace, name) for name in (*direct, *made) if name)
 
 
 def _controllers(claim: ResourceClaim) -> frozenset[Owner]:
