@@ -115,7 +115,7 @@ class _Following:
         return setback.remedy
 
     def _trouble(self, setback: Setback) -> None:
-        self._sink(Trouble(self._resource, setback.why, self._pace.now(), setback.is_behind))
+        self._sink(Trouble(self._resource, setback.why, setback.is_behind))
 
     async def _unserved(self) -> Remedy:
         self._position = ""

@@ -26,14 +26,13 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Reading *resource* did not go on at *at*; it is tried again.
+    """Reading *resource* did not go on; it is tried again.
 
     Where the cluster *is_behind* what was known of it, that may never have been so, until something is ``Seen`` again.
     """
 
     resource: Resource
     why: str
-    at: float
     is_behind: bool = False
 
 

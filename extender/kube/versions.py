@@ -57,7 +57,7 @@ class Versions:
                 break
             found = self._judged(resource, looked)
             if isinstance(found, Setback):
-                self._sink(Trouble(resource, f"discovery: {found.why}", self._pace.now()))
+                self._sink(Trouble(resource, f"discovery: {found.why}"))
                 await backoff.wait(found.pause_s)
             else:
                 self._found[resource.name] = found

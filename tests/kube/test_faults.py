@@ -49,6 +49,7 @@ class Watcher:
     """A sink, a clock that only sleeping moves, and what was told as short words."""
 
     told: list[Told] = field(default_factory=list)
+    at: list[float] = field(default_factory=list)  # when each was told
     slept: list[float] = field(default_factory=list)
     time: float = 0.0
 
@@ -99,6 +100,7 @@ async def followed(
 
     def sink(told: Told) -> None:
         watcher.told.append(told)
+        watcher.at.append(watcher.time)
         if until(watcher):
             enough.set()
 
@@ -587,7 +589,8 @@ async def test_only_a_cluster_that_stays_behind_was_set_back() -> None:
         script.add("list", LIST, page("5", ["b"]))
         script.add("watch", stream(is_cut=True), QUIET)
         watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
-    behind = [told.at for told in watcher.told if isinstance(told, Trouble) and told.is_behind]
+    told = zip(watcher.told, watcher.at, strict=True)
+    behind = [at for each, at in told if isinstance(each, Trouble) and each.is_behind]
     assert (len(behind), behind[-1] - behind[0] >= BEHIND_S - LOOK_S) == (10, True)
     assert watcher.words == ["listed a", "Reverted", "listed b"]
 
@@ -849,7 +852,8 @@ async def test_what_was_served_is_gone_where_that_is_found_for_long() -> None:
         with_rules_until_the_watch_ends(script, resources("resourceclaims"))
         watcher = await followed(api, lambda watcher: "Unserved" in watcher.words, resource=RULES)
     assert watcher.words[:3] == ["listed ", "listed ", "Unserved"]
-    missed, gone = ([told.at for told in watcher.told if isinstance(told, kind)] for kind in (Trouble, Unserved))
+    told = list(zip(watcher.told, watcher.at, strict=True))
+    missed, gone = ([at for each, at in told if isinstance(each, kind)] for kind in (Trouble, Unserved))
     assert len(missed) > GONE_TIMES
     assert gone[0] - missed[0] >= GONE_S
 

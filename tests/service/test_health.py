@@ -12,7 +12,7 @@ def test_what_is_not_listed_is_told_with_the_reason_until_it_is_listed() -> None
     freshness = Freshness((NODES, CLAIMS))
     health = Health(freshness, 90.0, lambda: 0.0)
     freshness.note(Seen(CLAIMS, "1", 0.0))
-    freshness.note(Trouble(NODES, FORBIDDEN, 0.0))
+    freshness.note(Trouble(NODES, FORBIDDEN))
     assert list(health.missing()) == ["nodes not listed yet", f"nodes: {FORBIDDEN}"]
     # Without the reason, which may be another each time: this is in the conditions of pods.
     assert list(health.hindering()) == ["nodes not listed yet"]
@@ -26,7 +26,7 @@ def test_who_cannot_lead_is_told_what_is_not_read_either() -> None:
     health = Health(freshness, 90.0, lambda: 0.0, trouble=lambda: "the Lease cannot be read")
     health.begin()
     freshness.note(Seen(NODES, "1", 0.0))
-    freshness.note(Trouble(NODES, "401 Unauthorized", 1.0))
+    freshness.note(Trouble(NODES, "401 Unauthorized"))
     assert list(health.missing()) == ["the Lease cannot be read", "nodes: 401 Unauthorized"]
 
 
@@ -36,7 +36,7 @@ def test_a_view_that_is_too_old_is_told_with_the_reason_and_a_trouble_that_passe
     health = Health(freshness, 90.0, lambda: now[0])
     health.begin()
     freshness.note(Seen(NODES, "1", 0.0))
-    freshness.note(Trouble(NODES, FORBIDDEN, 1.0))
+    freshness.note(Trouble(NODES, FORBIDDEN))
     assert list(health.missing()) == []
     now[0] = 91.0
     assert list(health.missing()) == ["the view of nodes is too old", f"nodes: {FORBIDDEN}"]

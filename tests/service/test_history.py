@@ -50,7 +50,7 @@ def test_it_ends_once_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_other_troubles_end_nothing() -> None:
     history = History()
-    history.note(Trouble(CLAIMS, "500 InternalError", 0.0))
+    history.note(Trouble(CLAIMS, "500 InternalError"))
     assert not history.is_over
 
 
@@ -58,9 +58,9 @@ def test_other_troubles_end_nothing() -> None:
 def test_while_it_is_in_doubt_nobody_is_answered_nothing_is_written_and_nothing_ends(again: Told) -> None:
     history = History(lambda: pytest.fail("it has ended"))
     health = begun(history)
-    history.note(Trouble(CLAIMS, "the cluster is at 5, after 10", 0.0, is_behind=True))
+    history.note(Trouble(CLAIMS, "the cluster is at 5, after 10", is_behind=True))
     assert (health.hindering(), health.is_alive(), history.why_not()) == ([DOUBT], True, DOUBT)
-    history.note(Trouble(CLAIMS, "500 InternalError", 0.5))
+    history.note(Trouble(CLAIMS, "500 InternalError"))
     history.note(Seen(NODES, "12", 0.5))
     assert history.why_not() == DOUBT
     history.note(again)
@@ -69,7 +69,7 @@ def test_while_it_is_in_doubt_nobody_is_answered_nothing_is_written_and_nothing_
 
 def test_who_was_in_doubt_is_certain_in_the_end() -> None:
     history = History()
-    history.note(Trouble(CLAIMS, "the cluster is at 5, after 10", 0.0, is_behind=True))
+    history.note(Trouble(CLAIMS, "the cluster is at 5, after 10", is_behind=True))
     history.note(BACK)
     history.note(Seen(CLAIMS, "5", 1.0))
     assert (history.is_over, history.why_not()) == (True, WHY_NOT)

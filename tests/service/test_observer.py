@@ -77,9 +77,9 @@ def test_why_a_resource_is_not_read_is_told_once_until_it_is(caplog: pytest.LogC
     refused, late = "reading goes on later: connection refused", "reading goes on later: no answer within 10 s"
     for _ in range(2):
         for why in ("connection refused", "connection refused", "no answer within 10 s", "connection refused"):
-            observer.note(Trouble(CLAIMS, why, 1.0))
+            observer.note(Trouble(CLAIMS, why))
         assert said(caplog) == [refused, late]
-        observer.note(Trouble(RULES, "connection refused", 1.0))
+        observer.note(Trouble(RULES, "connection refused"))
         assert said(caplog, RULES) == [refused]
         for _ in range(2):
             observer.note(Seen(CLAIMS, "7", 2.0))
@@ -90,7 +90,7 @@ def test_why_a_resource_is_not_read_is_told_once_until_it_is(caplog: pytest.LogC
 def test_a_reason_that_reads_otherwise_each_time_is_not_told_for_ever(caplog: pytest.LogCaptureFixture) -> None:
     observer = Observer(Metrics())
     for seconds in range(MOST_REASONS + 5):
-        observer.note(Trouble(CLAIMS, f"it is not listed, for {seconds} s", float(seconds)))
+        observer.note(Trouble(CLAIMS, f"it is not listed, for {seconds} s"))
     assert len(said(caplog)) == MOST_REASONS
 
 
@@ -101,7 +101,7 @@ def test_what_is_not_served_is_told_once_and_after_each_outage(caplog: pytest.Lo
         for _ in range(2):
             observer.note(Unserved(RULES, 1.0))
         assert said(caplog, RULES) == ["not served"]
-        observer.note(Trouble(RULES, "connection refused", 2.0))
+        observer.note(Trouble(RULES, "connection refused"))
         assert said(caplog, RULES) == ["reading goes on later: connection refused"]
     observer.note(Seen(RULES, "7", 3.0))
     observer.note(Unserved(RULES, 4.0))
