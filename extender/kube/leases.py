@@ -60,7 +60,7 @@ class Leases:
         self.written = self._now()
         body = Body(_written(key, known, holder, lease_s, self.written))
         outcome = outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
-        if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND and not known.raw:
+        if is_refused(outcome, Refusal.NOT_FOUND) and not known.raw:
             # It is the namespace that is not there.
             return replace(outcome, kind=Refusal.REJECTED)
         return _lease_in(outcome)

@@ -93,8 +93,8 @@ def _consumer(item: Consumer) -> Json:
     return {**group, "resource": item.resource, "name": item.name, "uid": item.uid}
 
 
-def touch(uid: Uid, mark: str) -> Json:
-    return {"metadata": {"uid": uid, "annotations": {TOUCHED: mark}}}
+def annotated(uid: Uid, annotation: str, value: str) -> Json:
+    return {"metadata": {"uid": uid, "annotations": {annotation: value}}}
 
 
 def mark_of(read: Json) -> object:
@@ -102,10 +102,6 @@ def mark_of(read: Json) -> object:
     metadata = read.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return annotations.get(TOUCHED) if isinstance(annotations, dict) else None
-
-
-def annotated(pod: Pod, annotation: str, value: str) -> Json:
-    return {"metadata": {"uid": pod.uid, "annotations": {annotation: value}}}
 
 
 def claims_named(pod: Pod, statuses: Sequence[PodClaimStatus]) -> Json:

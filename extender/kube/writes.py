@@ -81,7 +81,8 @@ class Writes:
 
     async def touch_claim(self, claim: ResourceClaim, mark: str) -> RequestOutcome:
         """Move the claim's resourceVersion on, so that no earlier write can land; *mark* differs each time."""
-        refused = put = await self._merge(self.claims().path(*claim.key), objects.touch(claim.uid, mark))
+        patch = objects.annotated(claim.uid, objects.TOUCHED, mark)
+        refused = put = await self._merge(self.claims().path(*claim.key), patch)
         touched = partial(protobuf.with_annotation, name=objects.TOUCHED, value=mark)
         for _ in range(ATTEMPTS):
             # Whatever version it has by then: what moves on meanwhile is touched again.
@@ -92,7 +93,7 @@ class Writes:
 
     async def touch_pod(self, pod: Pod, mark: str) -> RequestOutcome:
         """Move the pod's resourceVersion on, so that no earlier Binding can land; *mark* differs each time."""
-        return _moved(await self._merge(POD.path(*pod.key), objects.touch(pod.uid, mark)), mark)
+        return _moved(await self.annotate_pod(pod, objects.TOUCHED, mark), mark)
 
     async def bind_pod(self, pod: Pod, node: NodeName) -> RequestOutcome:
         """Bind *pod*, as it was read, to *node*. A pod that moved on, is bound, gated or going is a CONFLICT."""
@@ -116,7 +117,7 @@ class Writes:
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> RequestOutcome:
         """Set an *annotation* of *pod*, which wakes it too."""
-        return await self._merge(POD.path(*pod.key), objects.annotated(pod, annotation, value))
+        return await self._merge(POD.path(*pod.key), objects.annotated(pod.uid, annotation, value))
 
     async def create_claim(self, namespace: str, claim: Json) -> RequestOutcome:
         """Create *claim* (see ``objects.extended_claim``); a name that is taken is EXISTS."""
@@ -161,7 +162,7 @@ class Writes:
         without them, and so what must not change does: the spec, and the allocation. Protobuf keeps what we do not
         change; where none is sent to us, all is as it was.
         """
-        if not (isinstance(outcome, Refused) and outcome.kind is Refusal.INVALID):
+        if not is_refused(outcome, Refusal.INVALID):
             return outcome
         # What is read in one version of the API is not written in another, which may be preferred by then.
         served = self.claims()
@@ -201,7 +202,7 @@ class Writes:
 
 def _with_both(patched: RequestOutcome, put: RequestOutcome) -> RequestOutcome:
     """Return what became of a *put* in place of a patch that was refused, with what both say where nobody may put."""
-    if isinstance(put, Refused) and put.kind is Refusal.FORBIDDEN and isinstance(patched, Refused):
+    if is_refused(put, Refusal.FORBIDDEN) and isinstance(patched, Refused):
         # Where only a right is missing that older roles do not have, it may be the patch that was wrong.
         return replace(put, message=f"{patched.message}; {put.message}")
     return put

@@ -1,7 +1,7 @@
 """What a binding asks of the world, one step at a time, and how a step can end."""
 
 from enum import Enum
-from typing import Final
+from typing import Final, TypeGuard
 
 from extender.allocation.extended import Hidden
 from extender.model.claim import Allocation, Consumer, ResourceClaim
@@ -202,7 +202,7 @@ class Unknown:
 Outcome = Done | Refused | Later | Unknown
 
 
-def is_refused(outcome: object, *kinds: Refusal) -> bool:
+def is_refused(outcome: object, *kinds: Refusal) -> TypeGuard[Refused]:
     """Tell whether the step was refused for one of these reasons."""
     return isinstance(outcome, Refused) and outcome.kind in kinds
 

@@ -7,19 +7,23 @@ nominated for that one. A pod that is annotated is tried there first, and elsewh
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Final
 
-from extender.kube.outcome import Refused, RequestOutcome, Succeeded, is_answered
+from extender.kube.outcome import RequestOutcome, Succeeded, is_answered
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.model.parse import nominators, parse_pod
 from extender.scheduling.choosing import Chooser
-from extender.scheduling.steps import Refusal
+from extender.scheduling.steps import Refusal, is_refused
 from extender.scheduling.survey import Unfinished
 from extender.scheduling.veto import helped
 from extender.service.remaking import WOKEN
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
+
+# So it is answered where we may not nominate: where the right is missing, or a policy of admission keeps it from us.
+UNALLOWED: Final = (Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED)
 
 
 @dataclass(slots=True)
@@ -43,7 +47,7 @@ class Wakes:
         """Have the scheduler try *pod* again; tell whether there was an answer to that."""
         outcome = await self._nominated(pod, node) if node and self.nominates and pod.nominated_node != node else None
         way = "nomination"
-        if outcome is None or _is_forbidden(outcome):
+        if outcome is None or is_refused(outcome, *UNALLOWED):
             way = "annotation"
             outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
         self.metrics.wake(way, "done" if isinstance(outcome, Succeeded) else "failed")
@@ -57,7 +61,7 @@ class Wakes:
         """
         if not pod.nominated_node:
             outcome = await self.writes.nominate(self.belief.pods.current(pod), node)
-            if not _is_conflict(outcome):
+            if not is_refused(outcome, Refusal.CONFLICT):
                 return outcome
         read = await self.writes.read_pod(pod.key)
         if not isinstance(read, Succeeded):
@@ -68,7 +72,7 @@ class Wakes:
         if fresh.nominated_node and self._is_kept(fresh, fresh.nominated_node, nominators(read.object)):
             return None
         outcome = await self.writes.nominate(fresh, node)
-        return None if _is_conflict(outcome) else outcome
+        return None if is_refused(outcome, Refusal.CONFLICT) else outcome
 
     def _is_kept(self, pod: Pod, node: NodeName, managers: Collection[str]) -> bool:
         """Tell whether others go for *pod* on *node* where it has its devices then, or another than we sent it there.
@@ -82,12 +86,3 @@ class Wakes:
             return bool(helped(pod, {node: victims}, self.chooser, self.wall()))
         except Unfinished:
             return True
-
-
-def _is_forbidden(outcome: RequestOutcome) -> bool:
-    """Tell whether we may not nominate, as where the right is missing or a policy of admission keeps it from us."""
-    return isinstance(outcome, Refused) and outcome.kind in (Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED)
-
-
-def _is_conflict(outcome: RequestOutcome) -> bool:
-    return isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT

@@ -191,7 +191,7 @@ async def test_every_touch_moves_the_version_on(api_server: Cluster) -> None:
 
 async def test_a_touch_that_something_takes_away_is_in_vain(api_server: Cluster) -> None:
     claim, fresh, writes = await new_claim(api_server), await new_pod(api_server), writes_to(api_server)
-    with patch.object(objects, "touch", lambda uid, _mark: {"metadata": {"uid": uid}}):
+    with patch.object(objects, "annotated", lambda uid, *_annotation: {"metadata": {"uid": uid}}):
         outcomes = await writes.touch_claim(claim, "a"), await writes.touch_pod(fresh, "a")
     assert [*map(refused, outcomes)] == [Refusal.IN_VAIN] * 2
     assert read_pod(done(await writes.read_pod(fresh.key)).object).resource_version == fresh.resource_version
