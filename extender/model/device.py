@@ -161,7 +161,6 @@ class ResourceSlice:
     """
 
     name: str
-    uid: str = ""
     driver: DriverName
     pool: PoolName
     generation: int

@@ -46,11 +46,10 @@ class PodClaimStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """A container's requests, and the pod's claim entries that it uses."""
+    """A container's requests."""
 
     name: str
     requests: tuple[tuple[str, Quantity], ...] = ()
-    claims: tuple[str, ...] = ()
     is_init: bool = False
     is_sidecar: bool = False
 

@@ -30,15 +30,16 @@ def selector_problem(published: Published, selectors: list[Json]) -> str | None:
     """Say why a device does not pass selectors, or None where it does; an error is a problem like a mismatch."""
     sight = _sight(published)
     for selector in selectors:
+        text = selector["cel"]["expression"]
         try:
-            program = _selector(selector["cel"]["expression"])
+            program = _selector(text)
         except CompileError as error:
             return f"error: {error}"
         outcome = program.evaluate(sight, Budget())
         if outcome.verdict is Verdict.ERROR:
             return f"error: {outcome.error}"
         if outcome.verdict is Verdict.NO:
-            return f"does not match {program.text!r}"
+            return f"does not match {text!r}"
     return None
 
 

@@ -63,4 +63,4 @@ def _compile(text: str, require: Callable[[Type], None]) -> Program:
     nodes = tuple(walk(tree))
     if any(isinstance(node, Call) and node.name in SEARCHES for node in nodes):
         run = searching_closure(run)
-    return Program(text=text, reads=reads, size=len(nodes), run=run, variables=lowering.used - FIRST_VARIABLE)
+    return Program(reads=reads, size=len(nodes), run=run, variables=lowering.used - FIRST_VARIABLE)

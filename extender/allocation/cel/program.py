@@ -56,7 +56,6 @@ def shortened(error: str) -> str:
 class Program:
     """An expression ready to be evaluated. *reads* is what it can depend on, None for the whole device."""
 
-    text: str
     reads: frozenset[Path] | None
     size: int
     run: Closure

@@ -156,11 +156,9 @@ def _claim_status(fields: Fields) -> PodClaimStatus:
 
 
 def _container(fields: Fields, *, is_init: bool) -> Container:
-    resources = fields.child("resources")
     return Container(
         name=fields.required("name"),
-        requests=resources.quantities("requests"),
-        claims=tuple(entry.required("name") for entry in resources.objects("claims")),
+        requests=fields.child("resources").quantities("requests"),
         is_init=is_init,
         is_sidecar=is_init and fields.text("restartPolicy") == "Always",
     )

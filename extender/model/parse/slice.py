@@ -46,14 +46,13 @@ USUAL = frozenset(("name", "attributes", "capacity"))
 
 def slice_of(fields: Fields, version: str) -> ResourceSlice:
     """Read a slice; raise Malformed where it makes no sense."""
-    metadata, spec = fields.child("metadata"), fields.child("spec")
+    spec = fields.child("spec")
     pool = spec.child("pool")
     per_device = spec.flag("perDeviceNodeSelection")
     counters = tuple(counter_set_of(entry) for entry in spec.objects("sharedCounters"))
     strange = tuple(f"sharedCounters.{field}" for _, fields in counters for field in fields)
     return ResourceSlice(
-        name=metadata.required("name"),
-        uid=metadata.text("uid"),
+        name=fields.child("metadata").required("name"),
         driver=DriverName(shared_name(spec.required("driver"))),
         pool=PoolName(shared_place(pool.required("name"))),
         generation=pool.integer("generation"),

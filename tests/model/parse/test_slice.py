@@ -52,7 +52,7 @@ def read_device(**fields: object) -> Device:
 
 def test_a_slice_has_everything_about_its_pool() -> None:
     read = read_slice(SLICE)
-    assert (read.name, read.uid, read.driver, read.pool) == ("slice", "s1", "gpu.example.com", "n1")
+    assert (read.name, read.driver, read.pool) == ("slice", "gpu.example.com", "n1")
     assert (read.generation, read.slice_count) == (2, 1)
     assert read.skip_node_operations == ("Prepare",)
     assert read.selection == NodeSelection(node_name=NodeName("n1"))
