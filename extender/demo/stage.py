@@ -16,7 +16,6 @@ from extender.kube.api import Api
 from extender.service.assembly import running
 from extender.web.server import Address, Options
 
-BACKOFF_S = 0.2
 SETTINGS = Settings(ownership=Ownership(drivers=(GPU, NIC)))
 
 
@@ -36,7 +35,7 @@ async def stage(tell: Tell) -> AsyncIterator[Story]:
         tell(f"verbs and decisions on port {verbs}, metrics on port {probes}")
         extender = Extender(f"http://127.0.0.1:{verbs}")
         stack.push_async_callback(extender.close)
-        scheduler = Scheduler(server, extender, SCHEDULER, backoff_s=BACKOFF_S)
+        scheduler = Scheduler(server, extender, SCHEDULER)
         tasks = [asyncio.create_task(part) for part in (scheduler.run(), Controller(server).run())]
         stack.push_async_callback(_ended, tasks)
         yield Story(api, service, tell)

@@ -59,16 +59,12 @@ class Story:
         return len(self._placed)
 
     async def _create(self, item: Json) -> None:
-        created = await self._do("POST", PLACES[item["kind"]], item)
-        if item["kind"] == "Node" and not created.get("status", {}).get("conditions"):
-            await self._do("PATCH", f"{PLACES['Node']}/{item['metadata']['name']}/status", {"status": item["status"]})
+        await self._do("POST", PLACES[item["kind"]], item)
 
-    async def _do(self, method: str, path: str, body: Json) -> Json:
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        answer = await self._api.call(method, path, body=Body(body, kind))
+    async def _do(self, method: str, path: str, body: Json) -> None:
+        answer = await self._api.call(method, path, body=Body(body))
         if isinstance(answer, Unanswered) or not answer.is_success:
             raise RuntimeError(f"{method} {path}: {answer}")
-        return answer.json() or {}
 
     async def _until(self, is_so: Callable[[], bool]) -> None:
         try:

@@ -14,7 +14,6 @@ Json = dict[str, Any]
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 PATCH = "application/json-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
 FINALIZER = "example.com/kept"
 
 
@@ -164,18 +163,6 @@ async def test_a_patch_that_does_not_apply_is_invalid(api_server: Cluster, patch
     code, reason, read = await ask(api_server, "PATCH", path, patch, kind)
     assert (code, reason) == (422, "Invalid")
     assert read["message"] == "the server rejected our request due to an error in our request"
-
-
-async def test_a_strategic_patch_takes_one_reservation_away(api_server: Cluster) -> None:
-    path, item = await made(api_server, CLAIMS, claim)
-    users = [await made(api_server, PODS, pod) for _ in range(2)]
-    reserved = [
-        {"resource": "pods", "name": user["metadata"]["name"], "uid": user["metadata"]["uid"]} for _, user in users
-    ]
-    await api_server.do("PUT", f"{path}/status", with_status(item, allocation=allocation(), reservedFor=reserved))
-    gone = {"status": {"reservedFor": [{"$patch": "delete", "uid": reserved[0]["uid"]}]}}
-    read = await api_server.do("PATCH", f"{path}/status", gone, STRATEGIC)
-    assert read["status"]["reservedFor"] == reserved[1:]
 
 
 async def test_what_has_finalizers_is_marked_and_goes_with_the_last(api_server: Cluster) -> None:

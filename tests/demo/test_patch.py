@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.demo.apiserver.failure import Failure
-from extender.demo.apiserver.patch import apply_patch, json_patch, merge_patch, strategic_patch
+from extender.demo.apiserver.patch import apply_patch, json_patch, merge_patch
 
 Json = dict[str, Any]
 
@@ -61,19 +61,6 @@ def test_a_step_that_does_not_apply_is_invalid(step: Json) -> None:
     with pytest.raises(Failure) as refused:
         json_patch({"a": 1}, [step])
     assert refused.value.code == 422
-
-
-def test_a_strategic_patch_merges_lists_by_their_keys() -> None:
-    target = {"status": {"conditions": [{"type": "a", "status": "1"}, {"type": "b", "status": "2"}]}}
-    patch = {"status": {"conditions": [{"type": "b", "status": "3"}, {"type": "c", "status": "4"}]}}
-    merged = strategic_patch(target, patch)["status"]["conditions"]
-    assert [(entry["type"], entry["status"]) for entry in merged] == [("a", "1"), ("b", "3"), ("c", "4")]
-
-
-def test_a_strategic_patch_adds_to_finalizers_and_replaces_other_lists() -> None:
-    target = {"metadata": {"finalizers": ["a"]}, "spec": {"args": ["x"]}}
-    patch = {"metadata": {"finalizers": ["b", "a"]}, "spec": {"args": ["y"]}}
-    assert strategic_patch(target, patch) == {"metadata": {"finalizers": ["a", "b"]}, "spec": {"args": ["y"]}}
 
 
 STATUSES = {"status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "x"}]}}

@@ -1,24 +1,12 @@
-"""Patches of the four kinds that clients send. What is patched is left as it was; the result is another object."""
+"""Patches of the three kinds that we send. What is patched is left as it was; the result is another object."""
 
 from copy import deepcopy
 from typing import Any, Final
 
 from extender.demo.apiserver.failure import Failure
 
-# By what the entries of a list are told apart, where a strategic merge merges them; other lists are replaced.
-MERGE_KEYS: Final = {
-    "conditions": "type",
-    "reservedFor": "uid",
-    "ownerReferences": "uid",
-    "resourceClaimStatuses": "name",
-    "containers": "name",
-    "initContainers": "name",
-    "resourceClaims": "name",
-    "tolerations": "key",
-    "taints": "key",
-}
-# Lists of plain values that a strategic merge adds to.
-MERGED_VALUES: Final = frozenset(("finalizers",))
+# By what the entries of a list are told apart that is applied entry by entry; other lists are one value.
+KEYS: Final = {"resourceClaimStatuses": "name"}
 
 
 def merge_patch(target: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -34,36 +22,6 @@ def merge_patch(target: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON
     return merged
 
 
-def strategic_patch(target: Any, patch: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON
-    """Apply a strategic merge patch, of which ``$patch: delete`` in lists is the only directive that is known here."""
-    if isinstance(patch, list):
-        return _merged_list(target if isinstance(target, list) else [], patch, field)
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        else:
-            merged[name] = strategic_patch(merged.get(name), value, name)
-    return merged
-
-
-def _merged_list(target: list[Any], patch: list[Any], field: str) -> list[Any]:
-    if field in MERGED_VALUES:
-        return [*target, *(value for value in patch if value not in target)]
-    key = MERGE_KEYS.get(field)
-    if key is None:
-        return deepcopy(patch)
-    merged = {entry.get(key): entry for entry in target}
-    for entry in patch:
-        if entry.get("$patch") == "delete":
-            merged.pop(entry.get(key), None)
-        else:
-            merged[entry.get(key)] = strategic_patch(merged.get(entry.get(key)), entry)
-    return list(merged.values())
-
-
 def apply_patch(target: Any, patch: Any, path: str = "") -> Any:  # noqa: ANN401 - any JSON
     """Apply an object without force: whatever it says otherwise than what is there is a conflict.
 
@@ -72,7 +30,7 @@ def apply_patch(target: Any, patch: Any, path: str = "") -> Any:  # noqa: ANN401
     if isinstance(patch, dict):
         merged = dict(target) if isinstance(target, dict) else {}
         return merged | {name: apply_patch(merged.get(name), value, f"{path}.{name}") for name, value in patch.items()}
-    key = MERGE_KEYS.get(path.rpartition(".")[2])
+    key = KEYS.get(path.rpartition(".")[2])
     if key is not None and isinstance(patch, list):
         entries = {entry[key]: entry for entry in (target or ())}
         return list(

@@ -11,7 +11,7 @@ from extender.demo.apiserver import discovery
 from extender.demo.apiserver.failure import Failure, success
 from extender.demo.apiserver.kinds import Json, kinds
 from extender.demo.apiserver.lists import Lists
-from extender.demo.apiserver.patch import apply_patch, json_patch, merge_patch, strategic_patch
+from extender.demo.apiserver.patch import apply_patch, json_patch, merge_patch
 from extender.demo.apiserver.paths import Target, split, target_of
 from extender.demo.apiserver.registry import Registry
 from extender.demo.apiserver.review import REVIEWS, VERSION, reviewed
@@ -22,7 +22,6 @@ from extender.demo.apiserver.watch import Watch
 PATCHES: Final = {
     "application/json-patch+json": json_patch,
     "application/merge-patch+json": merge_patch,
-    "application/strategic-merge-patch+json": strategic_patch,
     # What clients send as YAML is JSON here, which is YAML, too.
     "application/apply-patch+yaml": apply_patch,
 }
