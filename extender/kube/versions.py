@@ -7,7 +7,6 @@ from extender.kube.answer import Answer, Json
 from extender.kube.api import Api
 from extender.kube.pace import Backoff, Pace
 from extender.kube.resource import CORE, Resource, Served
-from extender.kube.rights import minor_of
 from extender.kube.setback import Setback, setback_of
 from extender.kube.told import Sink, Trouble
 from extender.model.frozen import dataclass
@@ -66,15 +65,6 @@ class Versions:
     def known(self, resource: Resource) -> Served:
         """Return *resource* as it was found last, or in the version that we prefer as long as it was not."""
         return self._served.get(resource.name) or Served(resource, resource.versions[0])
-
-    async def minor(self) -> int | None:
-        """Return the API server's minor version, None where it never says which; ask until there is an answer."""
-        backoff = Backoff(self._pace)
-        while isinstance(found := await minor_of(self._api), Setback):
-            if found.is_lasting:
-                return None
-            await backoff.wait(found.pause_s)
-        return found
 
     def forget(self, resource: Resource) -> None:
         """Ask again at the next ``find``: the version that was found is gone, or may have come."""

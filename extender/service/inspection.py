@@ -42,6 +42,7 @@ class Inspection:
     pace: Pace
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     reasons: tuple[str, ...] = ()
+    _minor: int | None = None
 
     def allows(self) -> bool:
         """Tell whether the cluster is as it has to be, and known."""
@@ -50,7 +51,7 @@ class Inspection:
     async def run(self) -> None:
         """Inspect, and stay."""
         found = await self._found()
-        self.reasons = tuple(unsafe(self._intent(), found))
+        self.reasons, self._minor = tuple(unsafe(self._intent(), found)), found.minor
         for need in await self._lacking(found.minor):
             reason = f"{need.right}: {need.without}; grant it (scheduler-config/base/rbac/extender.yaml)"
             LOG.warning("a right is missing", extra={keys.REASON: reason})
@@ -64,6 +65,11 @@ class Inspection:
         await self.ended.wait()
         if self.reasons:
             raise Unsafe(self.reasons)
+
+    async def minor(self) -> int | None:
+        """Return the API server's minor version, once it was asked; None where it does not tell."""
+        await self.ended.wait()
+        return self._minor
 
     def _intent(self) -> Intent:
         told = self.settings.ownership

@@ -278,7 +278,7 @@ class Service:
         return Lapses(self.belief, self.writes, self.metrics, self.now, self._may_send)
 
     def _ahead(self) -> Ahead:
-        sending = Sending(self.settings.waking.nominate_ahead, self.versions.minor)
+        sending = Sending(self.settings.waking.nominate_ahead, self.inspection.minor)
         mind = (self.belief, self.planner, Suitable(self.belief.loads))
         return Ahead(*mind, self.writes, self.metrics, self.now, self._may_send, sending, self.rhythm.recent)
 

@@ -21,7 +21,7 @@ ENOUGH: Final = 32
 
 @dataclass(slots=True)
 class Sending:
-    """Whether pods are sent ahead. *minor* asks the API server for its minor version, which it may not tell."""
+    """Whether pods are sent ahead. *minor* is that of the API server, which may not tell."""
 
     mode: Literal["auto", "always", "never"] = "always"
     minor: Callable[[], Awaitable[int | None]] | None = None

@@ -906,24 +906,6 @@ async def test_discovery_is_tried_until_it_answers() -> None:
     assert watcher.slept == [0.05, 0.1, 0.2]
 
 
-@pytest.mark.parametrize(
-    ("last", "minor"),
-    [
-        (response({"minor": "37+"}), 37),
-        (response({"gitVersion": "v1.37.0"}), None),
-        (failure(403, "Forbidden"), None),
-        (failure(404, "NotFound"), None),
-    ],
-)
-async def test_the_minor_version_is_asked_for_until_there_is_an_answer(last: bytes, minor: int | None) -> None:
-    watcher = Watcher()
-    async with scripted() as (script, api):
-        script.add("/version", failure(401, "Unauthorized"), failure(500, "InternalError"), last)
-        async with asyncio.timeout(10):
-            assert await Versions(api, watcher.pace, watcher.told.append).minor() == minor
-    assert watcher.slept[-1:] == [0.05]
-
-
 @pytest.mark.parametrize("code", [404, 403, 200])
 async def test_what_a_proxy_says_does_not_make_a_resource_unserved(code: int) -> None:
     html = response(b"<html>", code, kind="text/html")

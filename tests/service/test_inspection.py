@@ -187,6 +187,21 @@ async def test_what_is_not_answered_is_asked_again_and_refuses_no_start(fault: b
     assert asked.count(REVIEWS) == 1 + len(OWNER_RIGHTS) - 1 + len(NEEDS) - 1
 
 
+@pytest.mark.parametrize(
+    ("last", "minor"),
+    [
+        (response({"minor": "37+"}), 37),
+        (response({"gitVersion": "v1.37.0"}), None),
+        (failure(403, "Forbidden"), None),
+        (failure(404, "NotFound"), None),
+    ],
+)
+async def test_the_minor_version_is_asked_for_until_there_is_an_answer(last: bytes, minor: int | None) -> None:
+    answers = {"/version": (failure(401, "Unauthorized"), FAULTS["500"], last), REVIEWS: (MAY,), RULES: (LISTED,)}
+    inspection, asked = await inspected(answers)
+    assert (await inspection.minor(), asked.count("/version")) == (minor, 3)
+
+
 async def test_why_the_cluster_is_not_inspected_yet_is_told_when_it_is_something_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
