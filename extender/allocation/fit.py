@@ -134,7 +134,7 @@ class Fitter:
         """Answer for all nodes of *snapshot*."""
         return finished(self.pieces(snapshot))
 
-    def fit_soon(self, snapshot: Snapshot, most: int = AT_ONCE) -> Fit | None:
+    def fit_soon(self, snapshot: Snapshot, most: int) -> Fit | None:
         """Answer if *most* pieces suffice; None where they do not, and as long as nobody has caught up beside.
 
         Claims are written by strangers: one whose selectors cost all that they may takes minutes on a large fleet.

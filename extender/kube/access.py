@@ -47,8 +47,8 @@ class Credentials(Protocol):
     async def access(self) -> Access:
         """Return what there is, read anew where it has changed."""
 
-    async def renew(self, refused: Access | None = None) -> None:
-        """Read everything again: the API server has refused what there was, or *refused*, unless that is the past."""
+    async def renew(self, refused: Access) -> None:
+        """Read everything again, for the API server has *refused* what there was; unless that is the past."""
 
 
 class Fixed:

@@ -59,7 +59,7 @@ class Backoff:
     def reset(self) -> None:
         self._next_s = self._first_s
 
-    async def wait(self, at_least_s: float = 0.0) -> None:
+    async def wait(self, at_least_s: float) -> None:
         """Wait half of the delay and up to all of it, or *at_least_s* and up to as much more."""
         delay = max(self._next_s, 2 * at_least_s) * (1 + self._pace.chance()) / 2
         self._next_s = min(2 * self._next_s, self._last_s)

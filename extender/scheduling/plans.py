@@ -94,7 +94,7 @@ class Moment:
 
     now: float
     is_answer: bool
-    suitable: Flags | None = None
+    suitable: Flags | None
 
 
 def nowhere(surveyed: Survey, own: Flags | None) -> Rejection:

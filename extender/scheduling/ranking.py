@@ -68,7 +68,7 @@ class Ranking:
 
 
 def rank(
-    snapshot: Snapshot, nodes: Numbers, shunned: Collection[int], values: Numbers | None = None, most: int | None = None
+    snapshot: Snapshot, nodes: Numbers, shunned: Collection[int], values: Numbers | None, most: int | None = None
 ) -> Ranking:
     """Rank *nodes*, in ascending order, by what their devices are worth, int64[nodes of the snapshot].
 

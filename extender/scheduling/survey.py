@@ -37,7 +37,7 @@ class Survey:
     usable: Flags
     parts: tuple[Part, ...]
     needs: Needs
-    usable_of: tuple[Flags, ...] = ()
+    usable_of: tuple[Flags, ...]
 
     @property
     def is_hopeless(self) -> bool:
@@ -80,7 +80,7 @@ class Survey:
                 return found.message
         return None
 
-    def tallies(self, among: Flags | None = None) -> list[Tally]:
+    def tallies(self, among: Flags | None) -> list[Tally]:
         """Count the rejected nodes, those *among* all, by reason, the most frequent first."""
         names, rejected = self.snapshot.layout.nodes, ~self.fits if among is None else among & ~self.fits
         found = list(self.ties(np.flatnonzero(rejected & ~self.usable)))

@@ -24,7 +24,7 @@ from extender.scheduling.editions import Editions
 from extender.scheduling.precedent import Case, Cases, Precedent, Vain, precedent_of
 from extender.scheduling.preferring import Memory, Preferring, basis_of
 from extender.scheduling.special import Special, least_last, room, sharing_of
-from extender.scheduling.tenants import NO_NEEDS, Tenants
+from extender.scheduling.tenants import Tenants
 from extender.state.loads import Loads
 from extender.topology.appraisal import Appraisal, Basis, Part
 from extender.topology.atlas import Atlas
@@ -169,7 +169,7 @@ class Taste:
         """Value nodes for a pod that needs no devices, by what it leaves to those who share them: int64[nodes]."""
         return self._tenants.beside_devices(pod, snapshot)
 
-    def values(self, fitter: Fitter, policies: Sequence[Policy], fit: Fit, needed: Beside = NO_NEEDS) -> Values:
+    def values(self, fitter: Fitter, policies: Sequence[Policy], fit: Fit, needed: Beside) -> Values:
         """Estimate what each node has for a question, int64[nodes]: each ask by itself, as if there were no other.
 
         Where *is_exact* says so it is what the node's best devices are worth; elsewhere it is about that, or more.
@@ -208,7 +208,7 @@ class Taste:
         return is_known and not self.ratings(fitter, at, policy).is_open
 
     def outline(
-        self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int, needed: Beside = NO_NEEDS
+        self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int, needed: Beside
     ) -> tuple[Part, ...] | None:
         """Say what speaks for the best set of *node*; None where that is not known without a search."""
         if not self.is_exact(fitter, snapshot, policies):

@@ -40,7 +40,7 @@ class Class:
 
     name: ClassName
     members: Members
-    counts: Sequence[DeviceCount] = ()
+    counts: Sequence[DeviceCount]
     chosen: Flags | None = None
     work: Work[None] | None = None
     # Not kept by this: it is large, and nobody may ask any more.

@@ -50,7 +50,7 @@ class Lapses:
     writes: Writes
     metrics: Metrics
     now: Callable[[], float]
-    leads: Callable[[], bool] = lambda: True
+    leads: Callable[[], bool]
     _bare: dict[Uid, Bare] = field(default_factory=dict)
     # Nominations that are left alone for as long as they stand.
     _left: dict[Uid, NodeName] = field(default_factory=dict)

@@ -90,7 +90,7 @@ class Notices:
         self._again.pop(decision.uid, None)
         self._put((decision.uid, self._words(decision)), decision, is_news=is_news)
 
-    def raise_alarm(self, alarm: Alarm, *, is_news: bool = True) -> None:
+    def raise_alarm(self, alarm: Alarm, *, is_news: bool) -> None:
         """Have *alarm* told, unless its subject was told the same not long ago."""
         self._put((alarm.subject.uid, f"{alarm.reason}@{alarm.text}"), alarm, is_news=is_news)
 

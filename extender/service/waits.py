@@ -42,7 +42,7 @@ class Waits:
     turns: Turns
     wall: Callable[[], float]
     vacancies: Vacancies
-    refusals: Counter[Uid] = field(default_factory=Counter)
+    refusals: Counter[Uid]
     # Has the nomination of a pod, if it is ours, taken back at once.
     unasked: Callable[[Uid], None] = lambda _pod: None
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)

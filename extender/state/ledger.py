@@ -150,7 +150,7 @@ class Ledger:
         hold = self.hold_of(claim) if self._pod_of_claim.get(claim) == pod else None
         return hold is not None and hold.phase is Phase.RESERVED
 
-    def rename(self, claim: Uid, to: Uid, unseen: ObjectKey | None = None) -> None:
+    def rename(self, claim: Uid, to: Uid, unseen: ObjectKey | None) -> None:
         """Remember that *claim*, which we had to make, is made and has an identity now."""
         self._change(claim, lambda hold: replace(hold, claim=to, unseen=unseen))
 

@@ -116,7 +116,7 @@ class Desk:
                 return told(200, registry.get(target.kind, target.key))
             case "POST", "binding":
                 registry.bind(target.kind, target.key, content)
-                return told(201, success(201))
+                return told(201, success())
             case "POST", _:
                 return told(201, registry.create(target.kind, target.namespace, content))
             case "PUT", part:

@@ -55,10 +55,10 @@ class Expression(NamedTuple):
 
 
 class Shelf:
-    """The expressions that were needed last: of more than *room* bytes the first are forgotten."""
+    """The expressions that were needed last: of more than ROOM bytes the first are forgotten."""
 
-    def __init__(self, room: int = ROOM) -> None:
-        self._room, self.taken = room, 0
+    def __init__(self) -> None:
+        self.taken = 0
         self._known: OrderedDict[str, Expression] = OrderedDict()
 
     def get(self, pattern: str) -> Expression | None:
@@ -73,7 +73,7 @@ class Shelf:
             return
         self._known[pattern] = expression
         self.taken += expression.memory
-        while self.taken > self._room:
+        while self.taken > ROOM:
             self.taken -= self._known.popitem(last=False)[1].memory
 
 

@@ -41,9 +41,9 @@ class Failure(Exception):  # noqa: N818 - named as the API names it, in a Status
         }
 
 
-def success(code: int) -> Json:
-    """Spell the Status object of a request that did what it should and has nothing else to show."""
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
+def success() -> Json:
+    """Spell the Status object of a request that has made what it should, and has nothing else to show."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
 def not_found(kind: Kind, name: str) -> Failure:

@@ -37,7 +37,7 @@ EVENT: Final = Kind(name="Event", plural="events", group="events.k8s.io", is_nam
 LEASE: Final = Kind(name="Lease", plural="leases", group="coordination.k8s.io", is_namespaced=True)
 
 
-def kinds(dra_version: str = "v1", *, has_rules: bool = True) -> Mapping[tuple[str, str, str], Kind]:
+def kinds(dra_version: str, *, has_rules: bool) -> Mapping[tuple[str, str, str], Kind]:
     """Return all kinds by group, version and plural: devices in *dra_version*, with taint rules or without."""
     of_devices = partial(Kind, group=DRA, version=dra_version)
     listed = [

@@ -7,7 +7,7 @@ import orjson
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Json, Kind
-from extender.demo.apiserver.selection import EVERYTHING, Selection
+from extender.demo.apiserver.selection import Selection
 from extender.demo.apiserver.store import Store
 
 KEPT_MOMENTS: Final = 50
@@ -22,7 +22,7 @@ class Lists:
         self._store = store
         self._moments: dict[Moment, list[Json]] = {}
 
-    def page(self, kind: Kind, namespace: str, limit: int, token: str, selection: Selection = EVERYTHING) -> Json:
+    def page(self, kind: Kind, namespace: str, limit: int, token: str, selection: Selection) -> Json:
         """Return a list, of at most *limit* objects unless it is 0, from where *token* says."""
         revision, start = self._place(token) if token else (self._store.revision, 0)
         moment = kind, namespace, selection, revision

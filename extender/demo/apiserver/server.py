@@ -136,7 +136,7 @@ class ApiServer:
             raise Failure(400, "the object provided is unrecognized")
         if target.part == "binding" and target.kind.name == "Pod":
             self.registry.bind(target.kind, target.key, read)
-            return _reply(success(201), 201)
+            return _reply(success(), 201)
         if target.name:
             raise Failure(405, "the server does not allow this method on the requested resource")
         return _reply(self.registry.create(target.kind, target.namespace, read), 201)

@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
-from extender.demo.apiserver.selection import EVERYTHING, Selection
+from extender.demo.apiserver.selection import Selection
 from extender.demo.apiserver.store import Record, Store, event_line
 from extender.model.frozen import dataclass
 
@@ -28,7 +28,7 @@ class Watch:
     has_bookmarks: bool
     seconds: float
     bookmark_s: float
-    selection: Selection = EVERYTHING
+    selection: Selection
 
     async def lines(self, store: Store) -> AsyncIterator[bytes]:
         """Yield events, as many at once as have come, until the time is over."""
