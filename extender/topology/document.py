@@ -12,9 +12,9 @@ from extender.topology.policies import DEFAULT, SHIPPED, Assigned, Policies
 from extender.topology.policy import Placing, Policy, Trait, Wish
 from extender.topology.reading import Entry, attribute, one_of, whole
 from extender.topology.residual import Mix
-from extender.topology.tables import read_with_shipped, shipped
+from extender.topology.tables import shipped, with_shipped
 from extender.topology.traits import written
-from extender.topology.validation import MOST_DEVICES, InvalidTopology
+from extender.topology.validation import MOST_DEVICES, read
 
 LEARNT: Final = "learnt"
 # Weights are shares of their sum, and nobody counts finer.
@@ -46,13 +46,7 @@ class Document:
 
 def document_of(raw: object) -> Document:
     """Read a document; raise InvalidTopology with all that is wrong."""
-    wrong: list[str] = []
-    top = Entry(raw, "", wrong)
-    found = Document(read_with_shipped(top), _demand(top), _policies(top.child("policies")))
-    top.close()
-    if wrong:
-        raise InvalidTopology(wrong)
-    return found
+    return read(raw, lambda top: Document(with_shipped(top), _demand(top), _policies(top.child("policies"))))
 
 
 def _demand(top: Entry) -> Demand:

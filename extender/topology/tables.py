@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from extender.topology.configuration import Configuration, Edge, LinkTable
 from extender.topology.reading import Entry
-from extender.topology.validation import configuration_in, configuration_of
+from extender.topology.validation import configuration_in, read
 
 CUBE_MESH: Final = LinkTable(
     devices=8,
@@ -164,18 +164,10 @@ KNOWN: Final = {
 @cache
 def shipped() -> Configuration:
     """Return what is known without any configuration."""
-    return configuration_of(KNOWN, NAMED, "shipped ")
+    return read(KNOWN, lambda top: configuration_in(top, NAMED, "shipped "))
 
 
-def with_shipped(raw: object) -> Configuration:
-    """Read a configuration; what it leaves open is as shipped. Raise InvalidTopology with all that is wrong."""
-    return _over_shipped(configuration_of(raw, NAMED))
-
-
-def read_with_shipped(top: Entry) -> Configuration:
+def with_shipped(top: Entry) -> Configuration:
     """Read the keys of topology among those of a document; what they leave open is as shipped."""
-    return _over_shipped(configuration_in(top, NAMED))
-
-
-def _over_shipped(own: Configuration) -> Configuration:
+    own = configuration_in(top, NAMED)
     return Configuration((*own.kinds, *shipped().kinds), own.tiers or shipped().tiers)

@@ -1,9 +1,9 @@
 """Plain values to a configuration, or to everything that is wrong with them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from extender.topology.configuration import (
     ALIASES,
@@ -41,6 +41,8 @@ MOST_LINKS: Final = 64
 PUBLISHED: Final = "published"
 ANY: Final = re.compile("")
 
+T = TypeVar("T")
+
 
 class InvalidTopology(ValueError):  # noqa: N818 - says what the configuration is, and is caught by that name
     """A configuration that cannot be used; *complaints* each name the path and the reason."""
@@ -50,11 +52,11 @@ class InvalidTopology(ValueError):  # noqa: N818 - says what the configuration i
         super().__init__("\n".join(self.complaints))
 
 
-def configuration_of(raw: object, tables: Tables, prefix: str = "") -> Configuration:
-    """Read a configuration; raise InvalidTopology with all that is wrong. Rules are named with *prefix*."""
+def read(raw: object, what: Callable[[Entry], T]) -> T:
+    """Return *what* is in a document; raise InvalidTopology with all that is wrong."""
     wrong: list[str] = []
     top = Entry(raw, "", wrong)
-    found = configuration_in(top, tables, prefix)
+    found = what(top)
     top.close()
     if wrong:
         raise InvalidTopology(wrong)
@@ -62,7 +64,7 @@ def configuration_of(raw: object, tables: Tables, prefix: str = "") -> Configura
 
 
 def configuration_in(top: Entry, tables: Tables, prefix: str = "") -> Configuration:
-    """Read the keys of topology among those of a document; what is wrong goes on its list."""
+    """Read the keys of topology among those of a document; rules are named with *prefix*."""
     kinds = tuple(_kind(entry, tables, prefix) for entry in top.entries("deviceTopology"))
     tiers = tuple(_tier(entry) for entry in top.entries("clusterTopology"))
     for index, tier in enumerate(tiers):

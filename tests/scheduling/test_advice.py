@@ -20,10 +20,10 @@ from extender.scheduling.planner import Plain
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
-from extender.topology.tables import with_shipped
 from tests.scheduling.cast import consumer, names, pod
 from tests.scheduling.machines import NUMA, fleet, gpu, wanted
 from tests.scheduling.mixed import NET, NIC, asks, cluster, published, some
+from tests.topology.configured import configured
 
 DGX = "dgx-1v"
 POD = pod("p", "c")
@@ -181,7 +181,7 @@ def test_what_was_found_out_by_another_placement_document_is_not_told_any_more()
     belief = believing()
     advising = advisor(belief)
     known = advising.advise(POD, names("a"))
-    apart = with_shipped({"deviceTopology": [{"match": {}, "products": [{"product": "V100", "count": 8, "flat": 1}]}]})
+    apart = configured({"deviceTopology": [{"match": {}, "products": [{"product": "V100", "count": 8, "flat": 1}]}]})
     advising.taste = Taste(Document(configuration=apart), belief.learning.mix_for, Commons(belief.loads))
     anew = advising.advise(POD, names("a"))
     assert isinstance(known, Advice)

@@ -25,11 +25,11 @@ from extender.state.belief import Belief
 from extender.state.table import Numbers
 from extender.topology.document import Document
 from extender.topology.shared import Beside
-from extender.topology.tables import with_shipped
 from tests.scheduling.cast import held, node, pod
 from tests.scheduling.machines import NVIDIA
 from tests.scheduling.mixed import NET, asks, cluster, gpus, published, some, with_uuids
 from tests.scheduling.story import NAMES, Story, crossed, forgotten, fresh_taste
+from tests.topology.configured import configured
 
 SHARED = 0.15
 PEERS = "example.com/nvlinkPeers"
@@ -179,7 +179,7 @@ def linked(names: Sequence[str], *, is_everywhere: bool) -> ResourceSlice:
 def test_devices_that_are_called_otherwise_are_judged_again(*, is_everywhere: bool) -> None:
     belief = cluster(linked(("d0", "d1", "d2"), is_everywhere=is_everywhere), nodes=NAMES[:2])
     belief.apply(Changed(asks("c", some(2))))
-    peers = with_shipped({"deviceTopology": [{"match": {}, "peers": {"attribute": PEERS, "linkWeight": 25}}]})
+    peers = configured({"deviceTopology": [{"match": {}, "peers": {"attribute": PEERS, "linkWeight": 25}}]})
     taste = Taste(Document(configuration=peers), belief.learning.mix_for, Commons(belief.loads))
     advising, values = Advisor(belief, lambda: "share", taste=taste), list[int]()
     for names in (("d0", "d1", "d2"), ("d0", "d2", "d1"), ("d0", "d1", "d2")):

@@ -27,13 +27,13 @@ from extender.scheduling.survey import survey
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
-from extender.topology.tables import with_shipped
 from tests.allocation.fleets import CLASSES as FLEET_CLASSES
 from tests.allocation.fleets import Fleet
 from tests.scheduling.cast import OURS, pod, surveyed
 from tests.scheduling.machines import GPU_CLASS, NVIDIA
 from tests.scheduling.mixed import NIC, asks, cluster, gpus, nics, published, some
 from tests.scheduling.story import NAMES, Story, forgotten, fresh_taste
+from tests.topology.configured import configured
 
 
 def fresh_planner(belief: Belief) -> Planner:
@@ -182,7 +182,7 @@ def _linked_to(peer: str | None) -> tuple[tuple[str, Attribute], ...]:
 
 def test_links_go_by_the_names_that_devices_have_now() -> None:
     belief = cluster(paired("d0", "d1", "d2", "d3"), nodes=NAMES[:1])
-    linked = with_shipped({"deviceTopology": [{"match": {}, "peers": {"attribute": PEERS, "linkWeight": 25}}]})
+    linked = configured({"deviceTopology": [{"match": {}, "peers": {"attribute": PEERS, "linkWeight": 25}}]})
     taste = Taste(Document(configuration=linked), belief.learning.mix_for)
     assert linked_in(taste, belief) == {(0, 1), (2, 3)}
     belief.apply(Changed(paired("d0", "d2", "d1", "d3")))

@@ -8,7 +8,8 @@ from extender.config.file import parsed
 from extender.model.names import DriverName
 from extender.topology.configuration import Flat, LinkTable, Product
 from extender.topology.links import links_of
-from extender.topology.tables import shipped, with_shipped
+from extender.topology.tables import shipped
+from tests.topology.configured import configured
 from tests.topology.machines import bare, gpus
 from tests.tree import ROOT
 
@@ -49,7 +50,7 @@ KEYS = [
 
 @pytest.mark.parametrize("text", CONFIGURATIONS)
 def test_a_configuration_that_is_shown_is_valid(text: str) -> None:
-    assert with_shipped(parsed(text)).kinds
+    assert configured(parsed(text)).kinds
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -81,4 +82,4 @@ def test_the_entry_that_is_shown_gives_another_driver_the_shipped_tables() -> No
     for product, count, weight in (("Tesla V100-SXM2-32GB", 8, 50), ("NVIDIA A100-SXM4-80GB", 8, 300)):
         members = [one._replace(key=one.key._replace(driver=driver)) for one in gpus(count, productName=product)]
         assert not links_of(bare(), members, shipped()).is_known
-        assert links_of(bare(), members, with_shipped(parsed(text))).weights.max() == weight
+        assert links_of(bare(), members, configured(parsed(text))).weights.max() == weight

@@ -11,7 +11,8 @@ import pytest
 
 from extender.topology.aliases import Member
 from extender.topology.links import links_of
-from extender.topology.tables import shipped, with_shipped
+from extender.topology.tables import shipped
+from tests.topology.configured import configured
 from tests.topology.machines import bare, member
 
 LEVELS: list[dict[str, Any]] = [
@@ -55,7 +56,7 @@ def test_a_pair_has_the_weight_of_the_first_level_that_it_shares(seed: int) -> N
     levels = random.sample(LEVELS, random.randint(0, len(LEVELS)))
     values = {f"gpu-{index}": drawn(random, index) for index in range(8)}
     members = [member(name, **told) for name, told in values.items()]
-    links = links_of(bare(), members, with_shipped({"deviceTopology": [{"match": {}, "levels": levels}]}))
+    links = links_of(bare(), members, configured({"deviceTopology": [{"match": {}, "levels": levels}]}))
     told = [values[key.device] for key in links.devices]
     for one, other in combinations(range(len(told)), 2):
         level = next((level for level in levels if shares(level, told[one], told[other])), {"weight": 0})

@@ -16,7 +16,8 @@ from extender.topology.aliases import Member
 from extender.topology.configuration import Configuration
 from extender.topology.kinds import grouped
 from extender.topology.links import Links, links_of
-from extender.topology.tables import shipped, with_shipped
+from extender.topology.tables import shipped
+from tests.topology.configured import configured
 from tests.topology.machines import bare, gpus, machine, member, with_values
 
 DUAL = {(0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (4, 7), (5, 6), (6, 7)}
@@ -209,7 +210,7 @@ def test_no_devices_have_no_links() -> None:
 
 
 def with_peers(**peers: object) -> Configuration:
-    return with_shipped({"deviceTopology": [{"match": {}, "peers": {"linkWeight": 25, **peers}}]})
+    return configured({"deviceTopology": [{"match": {}, "peers": {"linkWeight": 25, **peers}}]})
 
 
 PEERS = "example.com/nvlinkPeers"
@@ -261,9 +262,9 @@ def test_a_table_comes_after_peers_unless_it_leaves_the_word_to_them() -> None:
     told = [with_values(members[0], {PEERS: ("gpu-5:6",)}), *members[1:]]
     peers = {"attribute": PEERS, "linkWeight": 25}
     entry = {"match": {"driver": "gpu.nvidia.com"}, "peers": peers}
-    assert links_of(node, told, with_shipped({"deviceTopology": [entry]})).weights[0, 5] == 10
+    assert links_of(node, told, configured({"deviceTopology": [entry]})).weights[0, 5] == 10
     left = entry | {"products": [{"product": "V100", "count": 8, "links": "published"}]}
-    links = links_of(node, told, with_shipped({"deviceTopology": [left]}))
+    links = links_of(node, told, configured({"deviceTopology": [left]}))
     assert links.weights[0, 5] == 150
     assert links.weights[0, 3] == 22
 
@@ -317,7 +318,7 @@ def test_a_table_that_names_two_products_holds_for_both_together() -> None:
 def test_peers_are_asked_of_those_of_whom_no_table_tells() -> None:
     told = [with_values(one, {PEERS: ("other-0", "other-1", "gpu-1:6")}) for one in beside(4, A100, *["L40S"] * 2)]
     entry = {"match": {"driver": "gpu.nvidia.com"}, "peers": {"attribute": PEERS, "linkWeight": 25}}
-    links = links_of(bare(), told, with_shipped({"deviceTopology": [entry]}))
+    links = links_of(bare(), told, configured({"deviceTopology": [entry]}))
     others = [index for index, key in enumerate(links.devices) if key.device.startswith("other")]
     assert pairs_with(links, 25) == {tuple(others)}
     assert len(pairs_with(links, 100)) == 6
@@ -327,7 +328,7 @@ def test_links_of_two_weights_on_one_machine_are_told_and_one_counts() -> None:
     pair = {"product": "L40S", "count": 2, "links": [[0, 1]], "linkWeight": 7}
     entry = {"match": {"driver": "gpu.nvidia.com"}, "products": [pair]}
     members = beside(8, "Tesla V100-SXM2-32GB", *["L40S"] * 2)
-    links = links_of(bare(), members, with_shipped({"deviceTopology": [entry]}))
+    links = links_of(bare(), members, configured({"deviceTopology": [entry]}))
     assert len(pairs_with(links, 7)) == 1
     assert not pairs_with(links, 50)
     assert links.complaints == (
@@ -338,7 +339,7 @@ def test_links_of_two_weights_on_one_machine_are_told_and_one_counts() -> None:
 def test_what_a_configuration_leaves_open_is_as_shipped() -> None:
     node, members = machine("dgx-1v")
     own = {"deviceTopology": [{"match": {}, "levels": [{"attribute": "productName", "weight": 3}]}]}
-    links = links_of(node, members, with_shipped(own))
+    links = links_of(node, members, configured(own))
     assert pairs_with(links, 50) == DUAL
     assert pairs_with(links, 3) == pairs_with(sample("dgx-1v"), 10)
 
@@ -388,7 +389,7 @@ def test_numa_nodes_of_one_socket_are_nearer_than_others(zones: list[Any], weigh
 @pytest.mark.parametrize(("match", "weight"), [("first", 10), ("intersect", 18)])
 def test_numa_lists_are_compared_as_told(match: str, weight: float) -> None:
     levels = [{"key": "numa", "match": match, "weight": 18}, {"node": True, "weight": 10}]
-    own = with_shipped({"deviceTopology": [{"match": {}, "levels": levels}]})
+    own = configured({"deviceTopology": [{"match": {}, "levels": levels}]})
     two = [member("gpu-0", numa=(0, 1)), member("gpu-1", numa=(1, 0))]
     assert links_of(bare(), two, own).weights[0, 1] == weight
 

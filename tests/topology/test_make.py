@@ -16,7 +16,8 @@ from extender.topology.make import make_of
 from extender.topology.policies import SHIPPED
 from extender.topology.policy import Policy
 from extender.topology.quality import Quality
-from extender.topology.tables import shipped, with_shipped
+from extender.topology.tables import shipped
+from tests.topology.configured import configured
 from tests.topology.machines import bare, gpus, member
 from tests.topology.torus import torus
 
@@ -90,7 +91,7 @@ def test_partitions_of_a_machine_that_no_table_is_about_are_not_linked() -> None
     assert ranker(partitioned(4, 2, "AMD_Instinct_MI300A")).best(0xFF, 2) is None
 
 
-TORUS = with_shipped({"deviceTopology": [torus(4)]})
+TORUS = configured({"deviceTopology": [torus(4)]})
 
 
 def torus_group() -> Group:
@@ -131,7 +132,7 @@ def test_a_set_that_was_looked_for_in_vain_is_told_from_one_that_is_not_there(mo
 
 def group_with(count: int, *links: tuple[int, ...]) -> Group:
     product = {"product": "Linked", "count": count, "linkWeight": 50, "links": list(map(list, links))}
-    document = with_shipped({"deviceTopology": [{"match": {}, "products": [product]}]})
+    document = configured({"deviceTopology": [{"match": {}, "products": [product]}]})
     (group,) = groups_of(bare(), gpus(count, productName="Linked"), document)
     return group
 
@@ -162,7 +163,7 @@ def test_a_ring_does_though_another_product_is_fully_linked() -> None:
     ring = {"product": "Ring", "count": 4, "linkWeight": 25, "links": [[0, 1], [1, 2], [2, 3], [0, 3]]}
     for count in (4, 12):
         mesh = {"product": "Mesh", "count": count, "flat": 300}
-        document = with_shipped({"deviceTopology": [{"match": {}, "products": [ring, mesh]}]})
+        document = configured({"deviceTopology": [{"match": {}, "products": [ring, mesh]}]})
         others = [
             member(f"other-{place}", bus=f"0001:{place + 16:02x}:00.0", productName="Mesh") for place in range(count)
         ]

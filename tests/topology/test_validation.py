@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.topology.configuration import Configuration, LinkTable, Tier
-from extender.topology.tables import NAMED, shipped, with_shipped
+from extender.topology.tables import NAMED, shipped
 from extender.topology.validation import InvalidTopology
+from tests.topology.configured import configured
 
 SITE = {"example.com/bridges": "yes"}
 
 
 def complaints(raw: object) -> tuple[str, ...]:
     with pytest.raises(InvalidTopology) as caught:
-        with_shipped(raw)
+        configured(raw)
     return caught.value.complaints
 
 
@@ -35,7 +36,11 @@ PRODUCT = "deviceTopology[0].products[0]"
     ("raw", "expected"),
     [
         pytest.param([], "document: must be keys with values", id="no-keys"),
-        pytest.param({"devices": []}, "devices: is no key; there are clusterTopology, deviceTopology", id="unknown"),
+        pytest.param(
+            {"devices": []},
+            "devices: is no key; there are clusterTopology, deviceTopology, mix, policies",
+            id="unknown",
+        ),
         pytest.param({"deviceTopology": {}}, "deviceTopology: must be a list", id="no-list"),
         pytest.param({"deviceTopology": [7]}, "deviceTopology[0]: must be keys with values", id="no-entry"),
         pytest.param(
@@ -204,11 +209,11 @@ def test_everything_wrong_is_told_at_once() -> None:
 
 
 def test_nothing_configured_is_what_is_shipped() -> None:
-    assert with_shipped(None) == with_shipped({}) == shipped()
+    assert configured(None) == configured({}) == shipped()
 
 
 def test_tiers_that_are_configured_replace_those_that_are_shipped() -> None:
-    own = with_shipped({"clusterTopology": [{"label": "rack", "weight": 2, "maxNodes": 4}]})
+    own = configured({"clusterTopology": [{"label": "rack", "weight": 2, "maxNodes": 4}]})
     assert own.tiers == (Tier("rack", 2, 4),)
 
 
@@ -241,7 +246,7 @@ JSON = st.recursive(
 
 def read(raw: object) -> Configuration | tuple[str, ...]:
     try:
-        return with_shipped(raw)
+        return configured(raw)
     except InvalidTopology as error:
         return error.complaints
 
