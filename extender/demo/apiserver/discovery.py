@@ -7,21 +7,11 @@ from extender.demo.apiserver.kinds import Json, Kind
 VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 
-def core() -> Json:
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
-
-
 def groups(kinds: Iterable[Kind]) -> Json:
     """List the groups."""
     named = {kind.group: kind.version for kind in kinds if kind.group}
     listed = [_group(name, version) for name, version in sorted(named.items())]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
-
-
-def group(kinds: Iterable[Kind], name: str) -> Json | None:
-    """Describe one group, None where there is none of this name."""
-    versions = {kind.version for kind in kinds if kind.group == name and name}
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, min(versions))} if versions else None
 
 
 def resources(kinds: Iterable[Kind], group_name: str, version: str) -> Json | None:

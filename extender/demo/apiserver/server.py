@@ -79,20 +79,14 @@ class ApiServer:
 
     def _discovery(self, request: web.BaseRequest) -> web.Response | None:
         path = request.path.rstrip("/")
-        if path in ("/readyz", "/livez", "/healthz"):
-            return web.Response(text="ok")
         if path == "/version":
             return _reply(VERSION)
-        if path in ("/api", "/apis"):
-            return _reply(discovery.core() if path == "/api" else discovery.groups(self.kinds.values()))
+        if path == "/apis":
+            return _reply(discovery.groups(self.kinds.values()))
         group, version, rest = split(path)
         if rest:
             return None
-        found = (
-            discovery.resources(self.kinds.values(), group, version)
-            if version
-            else discovery.group(self.kinds.values(), group)
-        )
+        found = discovery.resources(self.kinds.values(), group, version)
         if found is None:
             raise Failure(404, "the server could not find the requested resource")
         return _reply(found)
