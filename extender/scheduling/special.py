@@ -8,8 +8,9 @@ import numpy as np
 
 from extender.allocation.cells import SHAREABLE
 from extender.allocation.fit import Fitter
-from extender.allocation.grid import Flags, grid_of
+from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
+from extender.allocation.layout import NOWHERE, Layout
 from extender.allocation.matches import Matches
 from extender.allocation.projection import project
 from extender.allocation.question import At, Question
@@ -40,7 +41,7 @@ class Special:
         if known is None or known[0]() is not matches:
             known = self._needed[id(fitter), at] = ref(matches), _needed(fitter, at, matches, snapshot.inventory)
         free = known[1] & (snapshot.usage.codes == 0)
-        counted = grid_of(layout, np.arange(len(layout.nodes))).of_rows(free).sum(axis=1, dtype=np.int64)
+        counted = _per_node(free, layout)
         return np.asarray(np.maximum(0, fitter.question.asks[at].count - counted), np.int64)
 
 
@@ -57,8 +58,7 @@ def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     """Value nodes by how many partitions nobody has, int64[nodes]: no less than what spreading counts."""
     matches, layout = fitter.matches_in(snapshot), snapshot.layout
     rows = matches.of[at].usable & matches.special & (snapshot.usage.codes == 0)
-    counted: Values = grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).sum(axis=1, dtype=np.int64)
-    return np.asarray(2 * ONE - MOST + np.minimum(counted, MOST), np.int64)
+    return np.asarray(2 * ONE - MOST + np.minimum(_per_node(rows, layout), MOST), np.int64)
 
 
 def least_last(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Values | None:
@@ -76,13 +76,19 @@ def _last(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     match = matches.of[at]
     kept = match.usable if match.last is None else match.usable & ~match.last
     rows = kept & ((snapshot.usage.codes == 0) | matches.special)
-    counted = grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).sum(axis=1, dtype=np.int64)
+    counted = _per_node(rows, layout)
     ask = fitter.question.asks[at]
     missing = np.maximum(0, (0 if ask.is_admin else ask.count) - counted)
     if (layout.node_of_row[rows] < 0).any():
         # What is attached by network may be ready, too.
         missing = np.where(snapshot.reach.view != 0, 0, missing)
     return np.asarray(UNREADY * missing, np.int64)
+
+
+def _per_node(rows: Flags, layout: Layout) -> Values:
+    """Count those of *rows*, bool[rows], that are local to each node: int64[nodes]."""
+    # Those that are local to none come first.
+    return np.bincount(layout.node_of_row[rows] - NOWHERE, minlength=len(layout.nodes) + 1)[1:]
 
 
 def sharing_of(question: Question, matches: Matches, snapshot: Snapshot) -> Flags | None:
