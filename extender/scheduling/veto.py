@@ -193,10 +193,12 @@ def _holds(freed: Iterable[ResourceClaim], gone: Iterable[Uid], belief: Belief) 
     """Yield what is held no more when claims are *freed*, and pods are *gone*.
 
     kube-scheduler counts a pod that waits for volumes as being on its node, and takes it back from there without a
-    word to anybody: of its devices there is no more than our promise.
+    word to anybody: of its devices there is no more than our promise. So it is with one that is being bound: what is
+    written for it already is freed once it is gone, and nothing else would have the other pod tried again soon.
     """
     yield from _taken(freed, belief)
-    yield from chain.from_iterable(map(belief.ledger.offered, gone))
+    promises = filter(None, map(belief.ledger.of_pod, gone))
+    yield from (device for promise in promises for claim in promise.claims for device in claim.devices)
 
 
 def _taken(claims: Iterable[ResourceClaim], belief: Belief) -> Iterator[Hold]:

@@ -21,7 +21,7 @@ from extender.scheduling.precedent import Vain
 from extender.scheduling.veto import Ahead, helped
 from extender.state.belief import Belief
 from extender.state.domain import Domain
-from extender.state.ledger import ClaimHold, Promise
+from extender.state.ledger import ClaimHold, Event, Promise
 from tests.scheduling.cast import (
     GPU,
     GPU_CLASS,
@@ -83,6 +83,20 @@ def test_what_is_merely_promised_to_a_victim_is_free_once_that_is_gone() -> None
     assert helped(pod("p", "c"), {N1: (V.uid,)}, planner.chooser, 0.0) == (N1,)
     planner.plan(pod("w", "s"), [N1], 0.0)
     assert helped(pod("p", "c"), {N1: (V.uid,)}, planner.chooser, 0.0) == ()
+
+
+@pytest.mark.parametrize(
+    "events",
+    [(), (Event.ACCEPTED,), (Event.UNANSWERED,)],
+    ids=["being written", "written", "unknown"],
+)
+def test_what_a_victim_is_being_bound_with_is_free_once_that_is_gone(events: tuple[Event, ...]) -> None:
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("f"), claim("c"))
+    assert belief.ledger.reserve(Promise(V.uid, N1, (ClaimHold(claim("f").uid, (Hold(device("n1", 0), WHOLE),)),)))
+    for event in events:
+        belief.ledger.tell(V.uid, event)
+    assert helped(pod("p", "c"), {N1: (V.uid,)}, chooser_of(belief), 0.0) == (N1,)
+    assert helped(pod("p", "c"), {N1: (W.uid,)}, chooser_of(belief), 0.0) == ()
 
 
 def test_what_a_less_important_victim_was_promised_unasked_is_left_once() -> None:
