@@ -75,6 +75,7 @@ class Answers:
         self.asked(pod, names)
         for gone in self.evictions.over(pod, names, self.belief.ledger.of_pod):
             self.planner.withdraw(gone)
+        self.preemption.keep(pod, names)
         plan = self.planner.plan(pod, names, self.now())
         if isinstance(plan, Plain):
             self._scores.put(pod.uid, plan.scores)

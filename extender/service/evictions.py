@@ -33,13 +33,15 @@ Victims = Mapping[NodeName, tuple[Uid, ...]]
 class Eviction:
     """Who goes, on whichever of the nodes, and until when the pod waits for nothing but their devices.
 
-    *at*: when that was decided; *refused*: where the pod was told that there are none when it was asked about last.
+    *at*: when that was decided; *refused*: where the pod was told that there are none when it was asked about last;
+    *kept_until*: until when others are not given what was let go of, known once all have gone.
     """
 
     victims: Victims
     at: float
     until: float | None = None
     refused: Collection[str] = ()
+    kept_until: float | None = None
 
 
 @dataclass(slots=True)
@@ -112,6 +114,16 @@ class Evictions:
         if known is None or self.now() - known.at > LASTING_S:
             return False
         return any(is_on(victim, node) for victim in known.victims.get(node, ()))
+
+    def is_letting_go(self, pod: Uid, node: NodeName, is_on: Callable[[Uid, NodeName], bool]) -> bool:
+        """Tell whether all who went for *pod* on *node* have gone, and their devices are let go of about now."""
+        known, now = self._known[pod], self.now()
+        if any(is_on(victim, node) for victim in known.victims[node]):
+            # One that was being bound may be there only now.
+            known.kept_until = None
+            return False
+        known.kept_until = now + PATIENCE_S if known.kept_until is None else known.kept_until
+        return now < known.kept_until
 
     def ending(self, pod: Pod, is_on: Callable[[Uid, NodeName], bool]) -> NodeName | None:
         """Name the node where others go for *pod* and are there still, and may yet end; None where it is uncertain."""

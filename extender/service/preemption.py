@@ -9,10 +9,12 @@ from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.conditions import have_failed, is_waited_for
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
+from extender.scheduling.placement import Placement
 from extender.scheduling.veto import helped
 from extender.service.attention import Attention
 from extender.service.evictions import PATIENCE_S, SOON_S, Evictions, Victims
 from extender.state.belief import Belief
+from extender.state.claims import named_by
 from extender.web import verbs
 
 # How long after filter kube-scheduler asks about preemption in the same attempt, at most. Rather too short: who is
@@ -41,6 +43,23 @@ class Preemption:
     def begin(self) -> None:
         """Remember that filter is asked, about whichever pod."""
         self._refused = None
+
+    def keep(self, pod: Pod, names: Sequence[str]) -> None:
+        """Promise what was let go of on *names* to those for whom that was, before filter is asked about *pod*.
+
+        They are woken for it a moment later: by then others that ask, who are no more important, would have it.
+        """
+        for node, first in self.evictions.ahead(pod, self._waiting).items():
+            others = (each.pod for each in first if node in names)
+            for other in (each for each in others if set(named_by(each)).isdisjoint(named_by(pod))):
+                if self.evictions.is_letting_go(other.uid, node, self.belief.loads.is_on):
+                    self._keep(other, node)
+
+    def _keep(self, pod: Pod, node: NodeName) -> None:
+        needs = needs_of(pod, self.belief)
+        found = self.chooser.place(needs, node) if isinstance(needs, Needs) else None
+        if isinstance(needs, Needs) and isinstance(found, Placement):
+            self.belief.ledger.offer(found.promise(needs, self.evictions.now(), is_answer=False))
 
     def refused(self, pod: Uid, elsewhere: NodeName | None) -> None:
         """Remember that filter has refused *pod* just now, which is to be sent *elsewhere*."""

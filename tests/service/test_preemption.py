@@ -16,7 +16,7 @@ from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.needs import Needs
 from extender.scheduling.planner import STEERS, Offer
 from extender.service.attention import TICK_S
-from extender.service.evictions import LASTING_S, SHOWN_S
+from extender.service.evictions import LASTING_S, PATIENCE_S, SHOWN_S
 from extender.service.habits import Habits
 from extender.service.preemption import ATTEMPT_S
 from extender.service.waits import NUDGE_S
@@ -538,3 +538,60 @@ def test_a_node_is_for_nobody_who_is_less_important_or_on_his_way_or_gone() -> N
     assert here.may_go(here.second, "n1") == ["n1"]
     here.belief.apply(Changed(replace(here.first, node_name=NodeName("n2"))))
     assert here.may_go(here.second, "n1") == ["n1"]
+
+
+class LetGo:
+    """HOLDER, who had the only device of n1, has gone for HIGH, and perhaps *victim*; its claim is freed."""
+
+    def __init__(self, *, victim: Footprint | Pod = HOLDER, nominated: str = "n1", is_freed: bool = True) -> None:
+        self.now, high = 0.0, replace(HIGH, nominated_node=NodeName(nominated))
+        taken = held(claim("of-low"), device("n1", 0), by=HOLDER)
+        self.belief = belief_of(node("n1"), gpus("n1", 1), taken, claim("c"), claim("d"), HIGH)
+        self.answers = answers(self.belief, attention_of(self.belief, Wakes(), 0.0))
+        self.answers.planner = self.answers.attention.waker.planner
+        journal: Any = SimpleNamespace(planned=lambda _pod, _plan: None)
+        self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
+        assert self.answers.preempt(HIGH, {"n1": Victims((HOLDER.uid, victim.uid))})
+        self.belief.apply(Changed(high))
+        if is_freed:
+            self.belief.apply(Changed(claim("of-low", version=9)))
+
+    def is_offered(self, subject: Pod) -> bool:
+        return bool(self.answers.filter(subject, names("n1")).names)
+
+
+@pytest.mark.parametrize(("priority", "is_offered"), [(0, False), (10, False), (11, True)])
+def test_what_was_let_go_of_for_a_pod_goes_to_it_whoever_is_asked_about_first(
+    priority: int, *, is_offered: bool
+) -> None:
+    here = LetGo()
+    assert here.is_offered(pod("other", "d", priority=priority)) == is_offered
+    assert here.is_offered(HIGH) != is_offered
+
+
+@pytest.mark.parametrize("why", ["gone", "yet to go", "sent elsewhere", "shared"])
+def test_what_was_let_go_of_is_kept_where_all_have_gone_for_whom_does_not_have_it_with_the_other(why: str) -> None:
+    here = LetGo(victim=LOW, nominated="n2") if why == "sent elsewhere" else LetGo(victim=LOW)
+    if why == "yet to go":
+        here.belief.apply(Listed(Footprint, (LOW,)))
+    assert here.is_offered(pod("other", "c" if why == "shared" else "d")) == (why != "gone")
+
+
+@pytest.mark.parametrize(("later", "is_offered"), [(PATIENCE_S - 1, False), (PATIENCE_S, True)])
+def test_what_is_let_go_of_late_is_kept_for_nobody(later: float, *, is_offered: bool) -> None:
+    here, other = LetGo(is_freed=False), pod("other", "d")
+    assert not here.is_offered(other)
+    here.now = later
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    assert here.is_offered(other) == is_offered
+
+
+def test_what_is_let_go_of_is_kept_from_when_the_last_has_gone_though_that_was_bound_later() -> None:
+    here, other = LetGo(victim=LOW, is_freed=False), pod("other", "d")
+    assert not here.is_offered(other)
+    here.belief.apply(Listed(Footprint, (LOW,)))
+    assert not here.is_offered(other)
+    here.now = 2 * PATIENCE_S
+    here.belief.apply(Listed(Footprint, ()))
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    assert not here.is_offered(other)
