@@ -230,6 +230,15 @@ def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:
     return is_elsewhere or belief.pods.waits(key, user.uid) or belief.loads.has(key, user.uid)
 
 
+def leavers(belief: Belief) -> Iterator[Uid]:
+    """Yield the pods that are gone, as far as anybody here knows, and for which claims with devices are reserved."""
+    is_bound = belief.loads.is_bound
+    for claim in belief.cluster.claims:
+        # Of tens of thousands hardly any is not that of a bound pod.
+        users = [user for user in claim.reserved_for if not is_bound(user.uid)] if claim.allocation else ()
+        yield from (user.uid for user in users if not _is_there(user, claim, belief))
+
+
 def _bare(belief: Belief) -> Iterator[Finding | None]:
     """Look whether bound pods of ours have what they were bound with: somebody may have emptied their claims."""
     unread = {found.key for found in belief.cluster.problems if found.kind == ResourceClaim.__name__}

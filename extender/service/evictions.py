@@ -50,6 +50,8 @@ class Evictions:
 
     now: Callable[[], float]
     _known: Memo[Uid, Eviction] = field(default_factory=lambda: Memo(REMEMBERED))
+    # For whose devices pods for which nobody may go are tried again, and until when.
+    _leavers: Memo[Uid, tuple[AbstractSet[Uid], float]] = field(default_factory=lambda: Memo(REMEMBERED))
 
     def put(self, pod: Uid, victims: Victims) -> None:
         """Remember that for *pod* the victims on one of these nodes are evicted."""
@@ -137,9 +139,18 @@ class Evictions:
         known.until = now + PATIENCE_S if known.until is None else known.until
         return known.until if now < known.until else None
 
+    def is_patient(self, pod: Uid, leavers: AbstractSet[Uid]) -> bool:
+        """Tell whether *pod* is still to wait for devices of *leavers*, of whom some have not left for long."""
+        known, until = self._leavers.get(pod, (frozenset[Uid](), 0.0))
+        if not leavers <= known:
+            until = self.now() + PATIENCE_S
+        self._leavers[pod] = leavers, until
+        return self.now() < until
+
     def forget(self, pod: Uid) -> None:
         """Forget a pod that waits no longer."""
         self._known.pop(pod, None)
+        self._leavers.pop(pod, None)
 
 
 def _chosen(pod: Pod, known: Eviction) -> AbstractSet[NodeName]:

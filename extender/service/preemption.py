@@ -8,6 +8,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.conditions import have_failed, is_waited_for
+from extender.scheduling.drift import leavers
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.veto import helped
@@ -87,12 +88,27 @@ class Preemption:
         if not nodes and self._has_failed(needs):
             # No binding gives that up where nobody goes: it is freed as what keeps its pod away.
             self.attention.waits.refused(pod)
+        if not nodes:
+            self._left(pod, victims)
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
             if self._is_made_ready(needs) and self._can_be_woken(pod, nodes):
                 self.attention.waits.awaits(pod.uid, nodes[0], is_unheard=self._refusal(pod) is None)
                 return ()
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes
+
+    def _left(self, pod: Pod, victims: Victims) -> None:
+        """Have *pod* tried again soon if it is not helped for what those have yet who are gone. Raise Unfinished.
+
+        kube-scheduler tries it as soon as a pod has gone. The claims of that are freed a moment later, of which nobody
+        hears whom filter has not refused.
+        """
+        if self._refusal(pod) or not self._can_be_woken(pod, tuple(victims)):
+            return
+        gone = frozenset(leavers(self.belief))
+        nodes = gone and self._helped(pod, {node: (*pods, *gone) for node, pods in victims.items()})
+        if nodes and self.evictions.is_patient(pod.uid, gone):
+            self.attention.waits.awaits(pod.uid, nodes[0], is_unheard=True)
 
     def _helped(self, pod: Pod, victims: Victims) -> Sequence[NodeName]:
         ahead = self.evictions.ahead(pod, self._waiting)
@@ -143,7 +159,7 @@ class Preemption:
         is taken back, as of a pod that has gone from its node.
         """
         return bool(self._refusal(pod)) or (
-            self.attention.habits.nominates and any(self._is_full(node, pod) for node in nodes)
+            any(self._is_full(node, pod) for node in nodes) and self.attention.habits.nominates
         )
 
     def _is_full(self, node: NodeName, pod: Pod) -> bool:

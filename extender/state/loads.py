@@ -61,6 +61,10 @@ class Loads:
         known = self._footprints.get(key)
         return known.node if known is not None and known.uid == uid else None
 
+    def is_bound(self, pod: Uid) -> bool:
+        """Tell whether *pod* is known to be bound, and has not finished."""
+        return pod in self._node_of
+
     def is_on(self, pod: Uid, node: NodeName) -> bool:
         """Tell whether *pod* is known to be bound to *node*, and has not finished."""
         return self._node_of.get(pod) == node

@@ -13,7 +13,7 @@ from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
-from extender.scheduling.drift import LEAK_S, PIECE, Audit, Auditor, Kind, findings
+from extender.scheduling.drift import LEAK_S, PIECE, Audit, Auditor, Kind, findings, leavers
 from extender.state.belief import Belief
 from extender.state.ledger import UNMADE, ClaimHold, Promise
 from tests.scheduling.cast import OURS, THEIRS, belief_of, claim, consumer, device, gpus, held, node, pod
@@ -375,3 +375,15 @@ def test_who_begins_anew_tells_all_that_lasts() -> None:
     assert audited(auditor, 0.0).fresh
     auditor.forget()
     assert audited(auditor, 1.0).fresh
+
+
+def test_who_is_gone_leaves_claims_with_devices_that_are_reserved_for_him_still() -> None:
+    taken = held(claim("a"), device("n1", 0), by=OTHER)
+    shared = replace(taken, reserved_for=(consumer(OTHER), consumer(POD), GROUP))
+    bare = replace(claim("b"), reserved_for=(consumer(OTHER),))
+    belief = believing(shared, bare, pods=(POD, replace(OTHER, scheduler=THEIRS)))
+    assert list(leavers(belief)) == []
+    belief.apply(Gone(Pod, OTHER.key))
+    assert list(leavers(belief)) == [OTHER.uid]
+    belief.apply(Changed(Footprint(key=OTHER.key, uid=OTHER.uid, node=NodeName("n1"), amounts=(("pods", 1),))))
+    assert list(leavers(belief)) == []

@@ -595,3 +595,70 @@ def test_what_is_let_go_of_is_kept_from_when_the_last_has_gone_though_that_was_b
     here.belief.apply(Listed(Footprint, ()))
     here.belief.apply(Changed(claim("of-low", version=9)))
     assert not here.is_offered(other)
+
+
+class Leaving:
+    """The only device of n1 is HOLDER's, who is gone but where *is_there*; LOW has the CPU. HIGH needs both."""
+
+    def __init__(self, *, is_there: bool = False, nominates: bool = True) -> None:
+        self.now, self.wakes, self.taken_back = 0.0, Wakes(), list[str]()
+        self.high = replace(HIGH, terms=Terms(amounts=(("cpu", 1000),)))
+        taken = held(claim("of-low"), device("n1", 0), by=HOLDER)
+        self.belief = belief_of(node("n1", {"cpu": 4}), node("n2"), gpus("n1", 1), taken, claim("c"), self.high)
+        there = Footprint(key=HOLDER.key, uid=HOLDER.uid, node=N1, amounts=(("cpu", 0),))
+        full = replace(LOW, amounts=(("cpu", 4000),))
+        self.belief.apply(Listed(Footprint, (full, there) if is_there else (full,)))
+        self.attention = attention_of(self.belief, self.wakes, 0.0)
+        self.attention.habits = Habits(nominates=nominates)
+        self.attention.expiry.unasked = self.taken_back.append
+        self.answers = answers(self.belief, self.attention)
+        self.answers.planner = self.attention.waker.planner
+        journal: Any = SimpleNamespace(planned=lambda _pod, _plan: None)
+        self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
+
+    def may_go(self) -> bool:
+        answered = self.answers.preempt(self.high, {"n1": Victims((LOW.uid,))})
+        assert isinstance(answered, dict)
+        return bool(answered)
+
+    async def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        await self.attention.waits.round(lambda: self.now)
+
+    async def is_tried_again(self) -> bool:
+        self.taken_back.clear()
+        for _ in range(2):
+            await self.pass_time(NUDGE_S)
+        return self.taken_back == [HIGH.uid]
+
+
+async def test_who_is_refused_for_devices_of_who_is_gone_is_tried_again_and_others_go_once_these_are_free() -> None:
+    here = Leaving()
+    assert not here.may_go()
+    assert await here.is_tried_again()
+    assert here.wakes.woken == [("high", "n1")]
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    assert here.may_go()
+
+
+async def test_devices_of_who_is_gone_are_not_waited_for_for_ever_but_for_those_of_who_goes_later() -> None:
+    here = Leaving()
+    assert not here.may_go()
+    here.now = PATIENCE_S
+    assert await here.is_tried_again()
+    assert not here.may_go()
+    assert not await here.is_tried_again()
+    here.belief.apply(Changed(held(claim("of-low", version=9), device("n1", 0), by=ANOTHER)))
+    assert not here.may_go()
+    assert await here.is_tried_again()
+
+
+@pytest.mark.parametrize("why", ["helped", "is there", "nowhere", "heard", "unheard"])
+async def test_whom_that_does_not_help_or_who_hears_of_it_anyway_is_not_tried_again(why: str) -> None:
+    here = Leaving(is_there=why == "is there", nominates=why != "unheard")
+    if why == "nowhere":
+        here.belief.apply(Changed(claim("c", 2, version=9)))
+    if why == "heard":
+        assert not here.answers.filter(here.high, names("n2")).names
+    assert not here.may_go()
+    assert await here.is_tried_again() == (why == "helped")
