@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from extender.allocation.cel.access import index_closure, present, select, select_optional
+from extender.allocation.cel.access import Link, chain_closure, has_closure
 from extender.allocation.cel.calls import call_closure, condition_closure, is_plain
 from extender.allocation.cel.closures import (
     device_value,
@@ -35,7 +35,9 @@ from extender.allocation.cel.tree import (
     qualified_name,
 )
 from extender.allocation.cel.types import unwrap_optional
-from extender.allocation.cel.values import MISSING, PRIMITIVE, UNHASHABLE, Optional, TypeValue, encoded, type_name
+from extender.allocation.cel.values import MISSING, PRIMITIVE, UNHASHABLE, TypeValue, encoded, type_name
+
+INDEXES = frozenset(("_[_]", "_[?_]"))
 
 
 @dataclass(slots=True)
@@ -88,51 +90,61 @@ class Lowering:
         return self.fixed(node, TypeValue(node.name))
 
     def select(self, node: Select) -> Closure:
-        name = qualified_name(node)
-        if name in TYPE_NAMES and node.type.kind == "type":
-            return self.fixed(node, TypeValue(name))
-        aliases = dict.fromkeys(self.slots)
-        path = path_of(node.operand, aliases)
-        if path is not None:
-            is_optional = node.is_optional or unwrap_optional(node.operand.type)[1]
-            known = path_closure((*path, node.field), is_optional=is_optional, is_test=node.is_test)
-            if known is not None:
-                return known
-        operand, key = self.box(node.operand), node.field
-        if node.is_test:
-            return lambda frame: present(operand(frame), key) is not MISSING
-        if node.is_optional:
-            return lambda frame: select_optional(operand(frame), key)
-        return lambda frame: select(operand(frame), key)
+        if is_type_name(node):
+            return self.fixed(node, TypeValue(qualified_name(node) or ""))
+        known = self.path(node)
+        if known is not None:
+            return known
+        chain = self.chain(node.operand, (self.link(node),), is_test=node.is_test)
+        return has_closure(chain) if node.is_test else chain
+
+    def path(self, node: Node, *, is_bare: bool = False) -> Closure | None:
+        """Compile a constant path of the device, None where *node* is none."""
+        tested = node if isinstance(node, Select) and node.is_test else None
+        path = path_of(Select(tested.operand, tested.field) if tested else node, dict.fromkeys(self.slots))
+        if path is None:
+            return None
+        may_lack = unwrap_optional(tested.operand.type if tested else node.type)[1]
+        is_test = tested is not None and not (is_bare and may_lack)
+        return path_closure(path, is_optional=may_lack, is_test=is_test)
+
+    def chain(self, node: Node, links: tuple[Link, ...], *, is_test: bool = False) -> Closure:
+        """Compile what is selected from *node*; from a condition, what is selected from either side."""
+        if isinstance(node, Call) and node.name == "_?_:_":
+            test, *sides = node.arguments
+            return condition_closure(self.lower(test), *[self.chain(side, links, is_test=is_test) for side in sides])
+        known = self.path(node)
+        if known is None and isinstance(node, Select | Call) and (operand := operand_of(node)) is not None:
+            return self.chain(operand, (self.link(node), *links), is_test=is_test)
+        return chain_closure(known or self.lower(node), links, is_test=is_test)
+
+    def bare(self, node: Node) -> Closure:
+        """Compile a side of a condition, or a key: a test of what may be missing is there what it finds, no bool."""
+        if isinstance(node, Select) and node.is_test:
+            known = self.path(node, is_bare=True)
+            return known or self.chain(node.operand, (self.link(node),), is_test=True)
+        return self.lower(node)
 
     def call(self, node: Call) -> Closure:
-        if node.name in ("_[_]", "_[?_]"):
-            return self.index(node)
+        if node.name in INDEXES:
+            return self.path(node) or self.chain(node.arguments[0], (self.link(node),))
+        if node.name == "_?_:_":
+            test, *sides = node.arguments
+            return condition_closure(self.lower(test), *map(self.bare, sides))
         closures = tuple([self.lower(argument) for argument in node.children()])
         constants = tuple([self.constant(argument) for argument in node.children()])
         closure, value = call_closure(node, closures, constants, self.checking)
         return closure if value is MISSING else self.fixed(node, value)
 
-    def index(self, node: Call) -> Closure:
-        is_optional = node.name == "_[?_]" or unwrap_optional(node.arguments[0].type)[1]
-        path = path_of(node, dict.fromkeys(self.slots))
-        if path is not None:
-            is_chain = path_of(node.arguments[0], dict.fromkeys(self.slots)) is not None
-            known = path_closure(path, is_optional=is_optional, is_test=False) if is_chain else None
-            if known is not None:
-                return known
-        box, key = self.box(node.arguments[0]), self.lower(node.arguments[1])
-        place = self.constant(node.arguments[1])
-        if place is not MISSING and type(place) not in PRIMITIVE and is_plain(node.arguments[1]):
+    def link(self, node: Select | Call) -> Link:
+        if isinstance(node, Select):
+            field = node.field
+            return Link(lambda _frame: field, node.is_optional)
+        index = node.arguments[1]
+        key, place = self.bare(index), self.constant(index)
+        if place is not MISSING and type(place) not in PRIMITIVE and is_plain(index):
             raise CompileError(f"invalid qualifier type: {type_name(place)}", node.position)
-        return index_closure(box, key, is_optional=node.name == "_[?_]")
-
-    def box(self, node: Node) -> Closure:
-        """Compile what something is selected from."""
-        if isinstance(node, Call) and node.name == "_?_:_":
-            test, yes, no = node.arguments
-            return condition_closure(self.lower(test), self.box(yes), self.box(no))
-        return stored_closure(self.lower(node)) if is_stored(node) else self.lower(node)
+        return Link(key, node.name == "_[?_]")
 
     def logic(self, node: Logic) -> Closure:
         terms = tuple([self.lower(term) for term in node.terms])
@@ -182,22 +194,15 @@ class Lowering:
         return loop_closure(node, target, places, body, condition)
 
 
-def is_stored(node: Node) -> bool:
-    """Tell whether *node* takes an optional out of a list or a map, where it no longer makes selection optional."""
-    if not unwrap_optional(node.type)[1]:
-        return False
-    is_link = False
-    while isinstance(node, Select) or (isinstance(node, Call) and node.name in ("_[_]", "_[?_]")):
-        if node.is_optional if isinstance(node, Select) else node.name == "_[?_]":
-            return False
-        is_link = True
-        node = node.operand if isinstance(node, Select) else node.arguments[0]
-    return is_link and node.type.kind in ("list", "map")
+def is_type_name(node: Node) -> bool:
+    return isinstance(node, Select) and node.type.kind == "type" and qualified_name(node) in TYPE_NAMES
 
 
-def stored_closure(operand: Closure) -> Closure:
-    """Hide an optional, so that nothing can be selected from it."""
-    return lambda frame: None if isinstance(value := operand(frame), Optional) else value
+def operand_of(node: Node) -> Node | None:
+    """Return what a link selects from, None where *node* is no link."""
+    if isinstance(node, Select):
+        return None if node.is_test or is_type_name(node) else node.operand
+    return node.arguments[0] if isinstance(node, Call) and node.name in INDEXES else None
 
 
 LOWERINGS: dict[type[Node], Callable[..., Closure]] = {
