@@ -56,7 +56,7 @@ def call_closure(
         return alternative_closure(closures[0], closures[1], is_value=node.name == "orValue"), MISSING
     if node.name in SEARCHES:
         _require_regex(node, constants[1], checking)
-        if isinstance(constants[1], str):
+        if isinstance(constants[1], str) and is_plain(node.children()[1]):
             # Where upstream knows the pattern it looks at no types of CEL, but at what Go takes for the value.
             closures = (held_closure(closures[0]), closures[1], *map(held_closure, closures[2:]))
     # Upstream looks up constants faster where it knows a list of them from a map.

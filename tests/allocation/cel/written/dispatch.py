@@ -69,6 +69,17 @@ CASES: dict[str, tuple[str, ...]] = {
         "{true: 1}[has(device.attributes[?'dra.example.com'].mig)]",
         "{true: 1}[has(device.attributes['dra.example.com'].mig)]",
         "(true ? has({'a': {'b': 1}}.a) : dyn({'b': 2})).b",
+        # A search for a constant looks into optionals, and takes a type for its name.
+        "dyn(optional.of('A100')).matches('^A')",
+        "dyn(optional.of(optional.of('A100'))).find(string('^A'))",
+        "matches(dyn(optional.of('A100')), dyn('^A'))",
+        "dyn(optional.of('A100')).findAll('[A-Z0]', dyn(optional.of(1)))",
+        "dyn(optional.of('A100')).matches('^' + 'A')",
+        "dyn(optional.none()).matches('')",
+        "dyn(optional.of(1)).matches('1')",
+        "dyn(int).matches('^int$')",
+        "dyn(int).matches('^' + 'int$')",
+        "dyn(int).startsWith('i')",
         # Places in a list.
         "optional.of([1])[dyn(-9223372036854775808.0)]",
         "optional.of([1])[dyn(1e300)]",
