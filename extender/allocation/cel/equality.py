@@ -67,6 +67,8 @@ def _equal_others(budget: Budget, one: Value, other: Value) -> bool:
     if isinstance(one, Timestamp) and isinstance(other, Timestamp):
         return one.nanos == other.nanos
     if isinstance(one, Optional) and isinstance(other, Optional):
+        if other.present and other.value is None and type(one.value) in STRICT:
+            raise Failed("no such overload")
         return one.present is other.present and (not one.present or equal(budget, one.value, other.value))
     return bool(one == other)
 

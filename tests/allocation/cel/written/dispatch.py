@@ -59,6 +59,12 @@ CASES: dict[str, tuple[str, ...]] = {
         "has(dyn({'a': optional.of({'b': 1})}).a.b)",
         "has([dyn(optional.of({'a': 1}))][0].a)",
         "(true ? [dyn(optional.of({'a': 1}))] : [])[0].a",
+        # What two optionals hold is compared by the first of them, which may know no null.
+        "optional.of(dyn(semver('1.0.0'))) == optional.of(null)",
+        "optional.of(dyn(semver('1.0.0'))) != optional.of(null)",
+        "device.attributes['dra.example.com'].?driverVersion == optional.of(null)",
+        "optional.of(dyn(null)) == optional.of(semver('1.0.0'))",
+        "optional.of(dyn(1)) == optional.of(null)",
         # Beside a condition, and as a key, a test of what may be missing is what it finds.
         "true ? has(device.attributes[?'dra.example.com'].model) : false",
         "true ? has(device.attributes[?'dra.example.com'].nope) : false",
