@@ -35,13 +35,17 @@ def expand(name: str, target: Node | None, arguments: tuple[Node, ...], position
             return _loop(name, target, 1, arguments, position)
         if len(arguments) in double:
             return _loop(name, target, 2, arguments, position)
-    if name == "bind" and len(arguments) == 3 and isinstance(target, Ident) and target.name == "cel":
+    if name == "bind" and len(arguments) == 3 and _is_namespace(target):
         variable = _variable(arguments[0], "cel.bind() variable names must be simple identifiers")
         return Bind(variable, arguments[1], arguments[2], position=position)
     if name in ("optMap", "optFlatMap") and len(arguments) == 2:
         variable = _variable(arguments[0], f"{name}() variable name must be a simple identifier")
         return OptionalMap(target, variable, arguments[1], name == "optFlatMap", position=position)
     return Call(name, target, arguments, position=position)
+
+
+def _is_namespace(target: Node) -> bool:
+    return isinstance(target, Ident) and target.name == "cel" and not target.is_global
 
 
 def _variable(node: Node, message: str) -> str:

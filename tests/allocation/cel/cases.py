@@ -298,6 +298,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "size('a', 'b') == 1",
         "'a'.contains(1)",
         "contains('a', 'a')",
+        ".cel.bind(x, 1, x) == 1",
         "device['driver'] == 'a'",
         "1 && true",
         "!1",
