@@ -16,7 +16,7 @@ from extender.allocation.cel import (
 from extender.allocation.cel.errors import Crashed
 from extender.allocation.cel.library.clock import calendar, day_number, format_timestamp, parse_timestamp
 from extender.allocation.cel.library.conversions import format_double
-from extender.allocation.cel.values import Timestamp
+from extender.allocation.cel.values import Optional, Timestamp
 from tests.allocation.cel.expressions import device, expression, seeded
 from tests.allocation.cel.fuzz import attack, garbage
 
@@ -24,13 +24,14 @@ SEEDS = st.integers(0, 2**64)
 
 
 def verdict(text: str, seen: DeviceValue) -> Verdict | None:
-    """Evaluate *text*; None where it does not compile, or ends as no other term can absorb."""
+    """Evaluate *text*; None where it does not compile, ends as no other term can absorb, or in an optional's bool."""
     try:
         program = compile_expression(text)
     except CompileError:
         return None
     try:
-        program.compute(seen, Budget())
+        if isinstance(program.compute(seen, Budget()), Optional):
+            return None
     except Crashed:
         return None
     except EvaluationError:
