@@ -6,6 +6,7 @@ Most texts are nearly right: something that a function reads, damaged in a few p
 from collections.abc import Callable, Sequence
 from random import Random
 
+from tests.allocation.cel import written_mixtures as mixtures
 from tests.allocation.cel import written_shapes as shapes
 
 
@@ -99,6 +100,19 @@ def read(random: Random) -> str:
     return filled(random, templates, draw)
 
 
+def mixture(random: Random) -> str:
+    """Ask for what values of open types come to, of types that go together or not."""
+
+    def draw(letter: str) -> str:
+        if letter == "l":
+            items = ", ".join(f"dyn({value})" for value in random.choices(mixtures.VALUES, k=random.randrange(4)))
+            return f"[{items}]" if random.random() < 0.6 else f"dyn([{items}])"
+        value = random.choice(mixtures.VALUES)
+        return value if random.random() < 0.25 else f"dyn({value})"
+
+    return filled(random, random.choice((mixtures.OF_LISTS, mixtures.OF_VALUES)), draw)
+
+
 def search(random: Random) -> str:
     letters = "".join(random.choices(shapes.LETTERS, k=random.randrange(1, 12)))
     found = literal(random.choice((*shapes.TEXTS, letters)))
@@ -119,5 +133,5 @@ def _brackets(random: Random) -> str:
 
 
 SHAPES: dict[str, Callable[[Random], str]] = {
-    each.__name__.strip("_"): each for each in (number, double, token, text, format_, read, search)
+    each.__name__.strip("_"): each for each in (number, double, token, text, format_, read, mixture, search)
 }
