@@ -37,6 +37,8 @@ QUICK = Leading(enabled=True, lease_seconds=5, trust_seconds=4, renew_seconds=0.
 OURS = Ownership(drivers=("gpu.example.com",))
 RULE = ("", "dra-extender-owned-gpu.example.com")
 LIMITS = Limits(timeout_seconds=1, bind_seconds=2)
+# On a busy machine a second runs out before what was written is shown.
+PATIENT = Limits(timeout_seconds=PATIENCE_S, bind_seconds=PATIENCE_S)
 # With it nobody leads before a test gives up who has to wait until the Lease runs out, or for what was sent before.
 SLOW = replace(QUICK, lease_seconds=10 * PATIENCE_S)
 LASTING = replace(QUICK, server_seconds=10 * PATIENCE_S)
@@ -175,9 +177,11 @@ class Cluster:
     def holder(self) -> str:
         return self.identity.partition("_")[0]
 
-    async def start(self, host: str, leading: Leading = QUICK, *, is_awaited: bool = True) -> Replica:
+    async def start(
+        self, host: str, leading: Leading = QUICK, limits: Limits = LIMITS, *, is_awaited: bool = True
+    ) -> Replica:
         stack, before, line = AsyncExitStack(), asyncio.all_tasks(), Line(self.server.url)
-        settings = Settings(leading=replace(leading, host=host), api=LIMITS, ownership=OURS)
+        settings = Settings(leading=replace(leading, host=host), api=limits, ownership=OURS)
         service = await stack.enter_async_context(running(settings, line, Options(verbs=HERE, probes=HERE)))
         if is_awaited:
             await service.ready()

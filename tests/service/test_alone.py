@@ -12,6 +12,7 @@ from extender.kube.writes import Writes
 from extender.service.alone import Alone
 from tests.service.replicas import (
     LIMITS,
+    PATIENT,
     QUICK,
     Cluster,
     asked,
@@ -35,7 +36,7 @@ async def cluster() -> AsyncIterator[Cluster]:
 
 async def test_what_an_earlier_process_has_sent_lands_nowhere_once_the_next_is_ready(cluster: Cluster) -> None:
     known = known_of(cluster)
-    only = await cluster.start("a", LASTING)
+    only = await cluster.start("a", LASTING, PATIENT)
     assert only.leads
     await assert_in_vain(cluster, known)
     assert await asked(only, known.pods["free"]) == ""
