@@ -4,7 +4,7 @@ Kept beside the snapshots, not in them: pods come and go far more often than dev
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, KeysView, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -61,9 +61,10 @@ class Loads:
         known = self._footprints.get(key)
         return known.node if known is not None and known.uid == uid else None
 
-    def is_bound(self, pod: Uid) -> bool:
-        """Tell whether *pod* is known to be bound, and has not finished."""
-        return pod in self._node_of
+    @property
+    def bound(self) -> KeysView[Uid]:
+        """Return the pods that are known to be bound, and have not finished."""
+        return self._node_of.keys()
 
     def is_on(self, pod: Uid, node: NodeName) -> bool:
         """Tell whether *pod* is known to be bound to *node*, and has not finished."""

@@ -62,7 +62,7 @@ def test_whoever_is_bound_is_elsewhere_than_on_all_other_nodes(*, is_listed: boo
     assert [loads.is_on(pod.uid, name) for name in (N1, N2)] == [True, False]
     assert not loads.is_elsewhere(other, N2)
     assert not loads.is_on(other, N2)
-    assert [loads.is_bound(uid) for uid in (pod.uid, other)] == [True, False]
+    assert [uid in loads.bound for uid in (pod.uid, other)] == [True, False]
     loads.apply(Changed(footprint("p", on=N2, uid=other)))
     assert [loads.is_elsewhere(uid, N1) for uid in (pod.uid, other)] == [False, True]
     loads.apply(Gone(Footprint, pod.key))
