@@ -50,8 +50,10 @@ class Preemption:
 
         They are woken for it a moment later: by then others that ask, who are no more important, would have it.
         """
-        for node, first in self.evictions.ahead(pod, self._waiting).items():
-            others = (each.pod for each in first if node in names)
+        ahead = self.evictions.ahead(pod, self._waiting)
+        here = frozenset(names) if ahead else ()
+        for node, first in ahead.items():
+            others = (each.pod for each in first if node in here)
             for other in (each for each in others if set(named_by(each)).isdisjoint(named_by(pod))):
                 if self.evictions.is_letting_go(other.uid, node, self.belief.loads.is_on):
                     self._keep(other, node)
