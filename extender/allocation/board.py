@@ -102,7 +102,7 @@ def board_of(
         shareable=those(lambda each: each.device.traits.allow_multiple_allocations),
         pending=pending,
         unready=those(lambda each: each.device.traits.binding_conditions),
-        evicting=those(lambda each: features.device_taints and evicts(each.taints, ())),
+        evicting=those(lambda each: each.taints and features.device_taints and evicts(each.taints, ())),
         several=those(lambda each: len(each.selection.terms) > 1),
         plain=those(lambda each: each.is_plain),
         whole=those(lambda each: each.is_whole),

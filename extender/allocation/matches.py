@@ -148,17 +148,20 @@ def _by_traits(inventory: Inventory, tells: Callable[[Traits], bool]) -> Flags:
 
 
 def _tainted(ask: Ask, inventory: Inventory, added: Column[Taints], *, honours_rules: bool) -> tuple[Flags, Flags]:
-    """Tell which devices are not given for their taints, and for which pods are evicted."""
+    """Tell which devices are not given for their taints, and of which others pods are evicted."""
     columns: list[Column[Any]] = [inventory.traits, added] if honours_rules else [inventory.traits]
     projection = project(columns, inventory.rows)
     kinds = [
         (*_taints(inventory, row), *((added.value(row) or ()) if honours_rules else ()))
         for row in projection.first.tolist()
     ]
-    told = np.array(
-        [(bool(blocking(kind, ask.tolerations)), evicts(kind, ask.tolerations)) for kind in kinds], np.bool_
-    )
-    return told.reshape(-1, 2)[projection.codes, 0], told.reshape(-1, 2)[projection.codes, 1]
+    # Each of thousands of devices may have a taint of its own.
+    found = [
+        (is_tainted := bool(blocking(kind, ask.tolerations)), not is_tainted and evicts(kind, ask.tolerations))
+        for kind in kinds
+    ]
+    told = np.array(found, np.bool_).reshape(-1, 2)[projection.codes]
+    return told[:, 0], told[:, 1]
 
 
 def _taints(inventory: Inventory, row: int) -> Taints:

@@ -98,7 +98,7 @@ class ReadyFirst:
 
         Of all, those come first that have few devices to be made ready.
         """
-        unready = mask & (situation.board.unready | situation.evicting(at))
+        unready = (mask & situation.board.unready) | situation.evicting(at, mask)
         every = iter(self._preference.sets(situation, at, mask, size, picks))
         if unready not in (0, mask) and size:
             yield from self._ready_first(situation, at, (mask & ~unready, unready), size, picks)

@@ -77,12 +77,11 @@ class Situation:
         """Tell whether somebody has a share of the candidate already."""
         return bool(self.shared >> place & 1)
 
-    def evicting(self, at: At) -> int:
-        """Return the candidates for which pods that are given them by this ask are evicted, sooner or later."""
+    def evicting(self, at: At, mask: int) -> int:
+        """Return those of *mask* for which pods that are given them by this ask are evicted, sooner or later."""
         tolerations, candidates = self.asks[at].tolerations, self.board.candidates
-        return mask_of(
-            place for place in places_of(self.board.evicting) if evicts(candidates[place].taints, tolerations)
-        )
+        among = places_of(self.board.evicting & mask)
+        return mask_of(place for place in among if evicts(candidates[place].taints, tolerations))
 
     def passes(self, ask: Ask, place: int) -> bool:
         """Tell whether a candidate passes all tests of *ask*."""

@@ -194,7 +194,7 @@ class Preferring:
         unready = sum(situation.board.unready >> pick.place & 1 for pick in solution.picks)
         if unready:
             found.append(Part("unready", -UNREADY * unready, f"{unready} to be made ready first"))
-        fatal = sum(situation.evicting(pick.at) >> pick.place & 1 for pick in solution.picks)
+        fatal = sum(bool(situation.evicting(pick.at, 1 << pick.place)) for pick in solution.picks)
         if fatal:
             found.append(Part("evicting", -UNREADY * fatal, f"{fatal} for whose taints the pod is evicted in time"))
         divisible = self._memory.partitioned.divisible(situation.board)
