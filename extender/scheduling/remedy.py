@@ -13,6 +13,7 @@ from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import deleted, is_alone_in, is_gone, is_reserved_for, release, same_claim
 from extender.scheduling.conditions import have_failed
+from extender.scheduling.evicting import eviction_of
 from extender.scheduling.needs import stale_claim
 from extender.scheduling.steps import (
     LASTING,
@@ -38,7 +39,8 @@ ENTRY: Final = "resource.kubernetes.io/pod-claim-name"
 def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     """Return the allocated claims of *pod* that nobody else uses: freeing them lets the pod go elsewhere.
 
-    What can be used on every node is none of them, and neither is what we could not allocate again.
+    What can be used on every node is none of them, unless pods are evicted for it, and neither is what we could not
+    allocate again.
 
     Where some hold what is an earlier claim's, these alone are in the way. What was made for extended resources is
     among them, allocated or not: it is in the way of another. So is what is being deleted and stays only because it is
@@ -66,12 +68,12 @@ def has_devices(pod: Pod, belief: Belief) -> bool:
 
 
 def _is_in_the_way(claim: ResourceClaim, belief: Belief, now: float) -> bool:
-    """Tell whether an allocated claim keeps its pod from some nodes, and is ours to give anew; or is of no use at all.
+    """Tell whether an allocated claim keeps its pod from some nodes, or all, and is ours to give anew; or is of no use.
 
     Without what only others can allocate, and we have freed, its pod would be nobody's to place.
     """
     is_bound = claim.allocation is not None and is_bound_to_nodes(claim.allocation)
-    is_movable = is_bound and belief.ownership.domain.gives(claim)
+    is_movable = (is_bound or bool(eviction_of(claim, belief))) and belief.ownership.domain.gives(claim)
     return is_movable or have_failed((claim,), now, belief.ready_within_s)
 
 

@@ -9,13 +9,14 @@ from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.device import ResourceSlice, Traits
 from extender.model.names import ObjectKey, PoolName
+from extender.model.node_selector import NodeSelector
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, Toleration
 from extender.scheduling.endings import NotBound
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import unusable
 from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker
-from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of
+from tests.scheduling.cast import belief_of, claim, device, given, gpus, held, node, planner_of
 from tests.scheduling.server import World
 from tests.scheduling.stage import N1, N2, OTHER, POD, bind, world_of
 
@@ -90,8 +91,9 @@ def test_a_pod_that_was_kept_from_a_claim_is_woken_once_that_is_free_or_the_tain
         assert wake.pod.uid == POD.uid
 
 
-def test_a_claim_that_nobody_uses_and_whose_device_evicts_is_freed_for_its_pod() -> None:
-    left = held(claim("a"), device("n1", 0))
+@pytest.mark.parametrize("where", [given(device("n1", 0)).node_selector, None], ids=["on a node", "everywhere"])
+def test_a_claim_that_nobody_uses_and_whose_device_evicts_is_freed_for_its_pod(where: NodeSelector | None) -> None:
+    left = replace(USED, allocation=replace(given(device("n1", 0)), node_selector=where), reserved_for=())
     belief = beside(left, RULE).belief
     assert [each.key for each in unusable(POD, belief, 0.0)] == [left.key]
     assert isinstance(planner_of(belief).plan(POD, [N1, N2], 0.0), Rejection)
