@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from extender.allocation.board import Board, Shared, is_local
 from extender.allocation.features import Features
+from extender.model.names import DeviceKey
+from extender.model.taint import Taint
 
 # Boards that are kept; with more nodes than that in one question, all of them would be made anew.
 BOARDS: Final = 1 << 14
@@ -18,6 +20,8 @@ PLACE_SIZE, CANDIDATE_SIZE = 16, 160
 Key = tuple[int, Features]
 # A board, and int64[candidates and what is pending]: the row of the inventory behind each of them.
 Laid = tuple[Board, NDArray[np.int64]]
+# For which taints pods are evicted that have a device, as far as that was asked.
+Evicting = dict[tuple[DeviceKey, Features], tuple[Taint, ...]]
 
 
 class Boards(dict[Key, Laid]):
@@ -27,6 +31,7 @@ class Boards(dict[Key, Laid]):
         super().__init__()
         self._room, self._taken = room, 0
         self._shared: dict[Features, Shared] = {}
+        self.evicting: Evicting = {}
 
     def __setitem__(self, key: Key, laid: Laid) -> None:
         size = size_of(laid[0])

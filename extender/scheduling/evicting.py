@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from extender.allocation.features import Features
+from extender.allocation.snapshot import Snapshot
 from extender.allocation.tainting import Tainting
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device
@@ -19,11 +21,19 @@ def eviction_of(claim: ResourceClaim, belief: Belief) -> str:
     return ""
 
 
-def _evicting(key: DeviceKey, belief: Belief) -> Iterator[Taint]:
-    """Yield the taints of a device for which pods are evicted; rules may name one that is not published any more."""
+def _evicting(key: DeviceKey, belief: Belief) -> tuple[Taint, ...]:
+    """Return the taints of a device for which pods are evicted: hundreds may wait for a claim, and rules be many."""
     snapshot, features = belief.cluster.snapshot, belief.questions.features
     if not features.device_taints:
-        return
+        return ()
+    known = snapshot.boards.evicting
+    if (key, features) not in known:
+        known[key, features] = tuple(_found(key, snapshot, features))
+    return known[key, features]
+
+
+def _found(key: DeviceKey, snapshot: Snapshot, features: Features) -> Iterator[Taint]:
+    """Go through what is published, and rules; these may name a device that is not published any more."""
     device = snapshot.inventory.newest(key) or Device(key.device)
     rules = snapshot.rules.values() if features.device_taint_rules else ()
     evicting = tuple(rule for rule in rules if rule.taint.effect == NO_EXECUTE)

@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from extender.allocation.features import Features
+from extender.allocation.tainting import Tainting
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
-from extender.model.device import ResourceSlice, Traits
-from extender.model.names import ObjectKey, PoolName
+from extender.model.device import Device, ResourceSlice, Traits
+from extender.model.names import DeviceKey, ObjectKey, PoolName
 from extender.model.node_selector import NodeSelector
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, Toleration
 from extender.scheduling.endings import NotBound
+from extender.scheduling.needs import Unplaceable, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import unusable
 from extender.scheduling.vocabulary import Word
@@ -78,6 +80,26 @@ def test_a_claim_whose_pods_are_not_evicted_takes_another(
 def test_nobody_is_evicted_by_what_is_turned_off(off: Features) -> None:
     belief = belief_of(node("n1"), gpus("n1", 2), USED, POD, RULE, features=off)
     assert isinstance(planner_of(belief).plan(POD, [N1], 0.0), Offer)
+
+
+def test_rules_are_gone_through_once_for_all_pods_of_a_claim_until_one_of_them_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two hundred pods may share a claim, and rules be thousands."""
+    asked, belief = list[DeviceKey](), beside(USED, RULE).belief
+
+    def taints(self: Tainting, key: DeviceKey, device: Device) -> tuple[Taint, ...]:
+        asked.append(key)
+        return genuine(self, key, device)
+
+    genuine = Tainting.taints
+    monkeypatch.setattr(Tainting, "taints", taints)
+    for version, change in enumerate((Changed(RULE), Changed(COOL)), 1):
+        belief.apply(change)
+        for number in range(3):
+            belief.apply(Changed(held(claim("b", version=number), device("n2", 0), by=OTHER)))
+            assert isinstance(needs_of(POD, belief), Unplaceable) == (change == Changed(RULE))
+        assert len(asked) == version
 
 
 def test_a_pod_that_was_kept_from_a_claim_is_woken_once_that_is_free_or_the_taint_gone() -> None:
