@@ -25,6 +25,7 @@ from tests.controlplane.processes import free_port, start, stop
 USERS = ("admin", "extender", "scheduler", "stranger")
 CONTROLLERS = (
     "resourceclaim-controller",
+    "device-taint-eviction-controller",
     "garbage-collector-controller",
     "pod-garbage-collector-controller",
     "namespace-controller",

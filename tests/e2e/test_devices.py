@@ -7,6 +7,8 @@ from tests.e2e.world import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+SICK = "example.com/sick"
+
 
 async def test_one_device(here: World) -> None:
     await here.node("a")
@@ -200,6 +202,66 @@ async def test_a_taint_rule_keeps_pods_away_until_it_is_deleted(here: World) -> 
     await here.refused(pod, "matching devices are tainted or cannot be used on the node")
     await here.admin.delete(rule)
     assert await here.bound(pod) == "a"
+
+
+async def sicken(here: World, device: str) -> None:
+    """Have pods that have *device* evicted, and wait until we know of it, too."""
+    node, _, name = device.partition("/")
+    rule = await here.taint_rule(SICK, "NoExecute", pool=here.full(node), device=name)
+
+    async def known() -> bool:
+        return rule["metadata"]["name"] in here.service.belief.cluster.snapshot.rules
+
+    await until(known, "the extender to know the rule")
+
+
+async def test_a_claim_whose_pods_are_evicted_for_a_taint_takes_no_others_and_is_given_a_healthy_device_after_the_last(
+    here: World,
+) -> None:
+    await here.device_class()
+    for node in ("a", "b"):
+        await here.node(node)
+        await here.slice(node, [{"name": "gpu-0"}])
+    claim = await here.claim("c", here.request())
+    # No kubelet ends what is evicted: it goes at once, or stays until somebody deletes it by force.
+    quick = await here.pod("quick", claims=("c",), terminationGracePeriodSeconds=0)
+    slow = await here.pod("slow", claims=("c",))
+    node = await here.bound(quick)
+    assert await here.bound(slow) == node
+    await sicken(here, f"{node}/gpu-0")
+    await here.gone(quick)
+    await here.when(slow, lambda read: read["metadata"].get("deletionTimestamp"), "the other to be evicted")
+    later = await here.pod("later", claims=("c",))
+    (note,) = await here.notes(later, "ClaimTainted")
+    assert f"has taint {SICK}=:NoExecute" in note
+    assert await here.unbound(later)
+    await here.finish(slow)
+    other = {"a": "b", "b": "a"}[node]
+    assert await here.bound(later) == other
+    assert await here.devices(claim) == [f"{other}/gpu-0"]
+
+
+@pytest.mark.parametrize("fleet", [{"a": 1, "b": 1}, {"a": 2}], ids=["on another node", "on the node"])
+async def test_who_is_evicted_as_it_tolerates_a_taint_for_a_time_gets_a_healthy_device_the_next_time(
+    here: World, fleet: dict[str, int]
+) -> None:
+    await here.device_class()
+    for node, count in fleet.items():
+        await here.node(node)
+        await here.slice(node, [{"name": f"gpu-{index}"} for index in range(count)])
+    toleration = {"key": SICK, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+    await here.template("one", here.request(tolerations=[toleration]))
+    first = await here.pod("first", templates=("one",), terminationGracePeriodSeconds=0)
+    await here.bound(first)
+    claim = await here.claim_of(first)
+    (sick,) = await here.devices(claim)
+    await sicken(here, sick)
+    await here.gone(first)
+    # What is in use would not be given again, taint or no taint.
+    await here.gone(claim)
+    second = await here.pod("second", templates=("one",))
+    await here.bound(second)
+    assert await here.devices(await here.claim_of(second)) != [sick]
 
 
 async def test_a_pod_with_a_direct_claim_and_claims_from_templates_has_all_of_them_on_one_node(here: World) -> None:

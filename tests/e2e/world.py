@@ -173,8 +173,8 @@ class World:
         }
         await self.create(item)
 
-    async def taint_rule(self, key: str, effect: str = "NoSchedule") -> Object:
-        """Taint all devices of this world."""
+    async def taint_rule(self, key: str, effect: str = "NoSchedule", **selector: str) -> Object:
+        """Taint all devices of this world, or those that *selector* is about."""
         name = f"{self.name}-{next(NUMBERS)}"
         version = "v1" if self.stage.plane.minor != "1.36" else "v1beta2"
         return await self.create(
@@ -182,7 +182,10 @@ class World:
                 "apiVersion": f"resource.k8s.io/{version}",
                 "kind": "DeviceTaintRule",
                 "metadata": {"name": name},
-                "spec": {"deviceSelector": {"driver": self.driver}, "taint": {"key": key, "effect": effect}},
+                "spec": {
+                    "deviceSelector": {"driver": self.driver, **selector},
+                    "taint": {"key": key, "effect": effect},
+                },
             }
         )
 
