@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.conditions import have_failed, is_waited_for
+from extender.scheduling.conditions import Readiness, have_failed, is_waited_for, standing_of
 from extender.scheduling.needs import Needs, had_by, made_for, needs_of
 from extender.scheduling.remedy import freed, unusable
 from extender.service.carrier import Carrier
@@ -60,6 +60,8 @@ class Freeing:
     _counted: float = 0.0
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _vain: dict[Uid, Vain] = field(default_factory=dict)
+    # Pods with devices that were being made ready when last they were looked at.
+    _unready: set[Uid] = field(default_factory=set)
 
     def rejected(self, pod: Pod, *, is_at_once: bool) -> None:
         """Count that *pod* was refused; *is_at_once*: no other attempt can end better before its claims are freed."""
@@ -67,11 +69,12 @@ class Freeing:
             self.refusals[pod.uid] = self.attempts
             self.cleared[pod.uid] = frozenset()
         elif unusable(pod, self.belief, self.wall()):
-            self.refusals[pod.uid] = 0 if self._has_others_go(pod) else max(self.refusals[pod.uid], 0) + 1
+            is_first = self._has_become_ready(pod) or self._has_others_go(pod)
+            self.refusals[pod.uid] = 0 if is_first else max(self.refusals[pod.uid], 0) + 1
 
     def forget(self) -> None:
         """Forget everything: another has led since."""
-        for known in (self.refusals, self.cleared, self._leaving, self._vain):
+        for known in (self.refusals, self.cleared, self._leaving, self._vain, self._unready):
             known.clear()
 
     def part(self) -> None:
@@ -90,9 +93,10 @@ class Freeing:
             self._counted = now()
             self.refusals.update(tuple(self.refusals))
             for pod in filter(None, map(self.belief.pods.with_uid, tuple(self.refusals))):
-                if self._has_others_go(pod):
+                if self._has_become_ready(pod) or self._has_others_go(pod):
                     self.refusals[pod.uid] = min(self.refusals[pod.uid], 0)
             self._vain = {uid: vain for uid, vain in self._vain.items() if uid in self.refusals}
+            self._unready &= self.refusals.keys()
         due = [uid for uid, count in self.refusals.items() if count >= self.attempts]
         await self.turns.each([uid for uid in due if not self._rests(uid, now())], partial(self._free_of, now))
 
@@ -112,7 +116,7 @@ class Freeing:
         if pod is None or uid not in self.refusals:
             self.refusals.pop(uid, None)
             return None
-        if self._is_to_stay(pod):
+        if self._has_become_ready(pod) or self._is_to_stay(pod):
             self.refusals[uid] = 0
             return None
         held = self._held(pod)
@@ -133,6 +137,16 @@ class Freeing:
         if node is None or not self.are_going(pod.uid, node, self.belief.loads.is_on):
             return False
         return not have_failed(had_by(pod, self.belief), self.wall(), self.belief.ready_within_s)
+
+    def _has_become_ready(self, pod: Pod) -> bool:
+        """Tell whether what *pod* has is ready since it was looked at last.
+
+        Refusals of before do not count: the scheduler has not asked with what is so now, and others may go for it yet.
+        """
+        had, was_unready = had_by(pod, self.belief), pod.uid in self._unready
+        readiness = standing_of(had, self.wall(), self.belief.ready_within_s).readiness
+        (self._unready.add if readiness is Readiness.WAITING else self._unready.discard)(pod.uid)
+        return was_unready and readiness is Readiness.READY and bool(had)
 
     def _is_to_stay(self, pod: Pod) -> bool:
         """Tell whether all that is in the way of *pod* is being made ready, and there is nothing for it elsewhere.

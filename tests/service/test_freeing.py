@@ -17,7 +17,7 @@ from extender.service.habits import Habits
 from tests.scheduling.cast import belief_of, claim, device, held, node, pod
 from tests.scheduling.server import World, allocation_of
 from tests.scheduling.stage import OTHER, POD, A, bind, world_of
-from tests.scheduling.test_r7_conditions import START, WAITS, waiting
+from tests.scheduling.test_r7_conditions import START, WAITS, reported, waiting
 from tests.service.test_attention import Steps, Wakes, attention_of, contested, refused
 
 ATTEMPTS = Habits().attempts
@@ -32,6 +32,7 @@ def test_nothing_that_was_found_out_in_an_earlier_term_is_remembered() -> None:
     freeing.cleared[subject.uid] = frozenset()
     freeing._leaving[claim("c").uid] = "1"
     freeing._vain[subject.uid] = Vain(frozenset(), 9.0, 1.0)
+    freeing._unready.add(subject.uid)
     attention._steers[subject.uid], attention._silent = True, claim("c").uid
     waits = attention.waits
     waits.awaits(subject.uid, NodeName("n1"), is_unheard=True)
@@ -39,7 +40,7 @@ def test_nothing_that_was_found_out_in_an_earlier_term_is_remembered() -> None:
     waits._left = {subject.uid}
     attention._forget()
     known = freeing.refusals, freeing.cleared, freeing._leaving, freeing._vain, attention._steers, attention._silent
-    assert not any(known)
+    assert not any((*known, freeing._unready))
     assert not any((waits._awaiting, waits._unheard, waits._nudged, waits._left))
 
 
@@ -214,6 +215,33 @@ async def test_r7_what_is_made_ready_and_deleted_is_given_up_though_there_is_not
     freeing.refusals[POD.uid] = ATTEMPTS
     await freeing.round(lambda: 0.0)
     assert (allocation_of(world.server, "a") is None) is is_deleting
+
+
+@pytest.mark.parametrize("is_looked_at", [False, True])
+async def test_r7_refusals_from_before_a_device_was_ready_do_not_count_once_it_is(*, is_looked_at: bool) -> None:
+    world = waiting()
+    freeing = Carried(world).attention._freeing
+    for _ in range(ATTEMPTS):
+        freeing.rejected(POD, is_at_once=False)
+    reported(world, "attached")
+    if is_looked_at:
+        freeing.rejected(POD, is_at_once=False)
+    await freeing.round(lambda: 0.0)
+    assert allocation_of(world.server, "a") is not None
+    for _ in range(ATTEMPTS):
+        freeing.rejected(POD, is_at_once=False)
+    await freeing.round(lambda: 0.0)
+    assert allocation_of(world.server, "a") is None
+
+
+async def test_r7_refusals_from_before_a_device_has_failed_count() -> None:
+    world = waiting()
+    freeing = Carried(world).attention._freeing
+    for _ in range(ATTEMPTS):
+        freeing.rejected(POD, is_at_once=False)
+    reported(world, "broken")
+    await freeing.round(lambda: 0.0)
+    assert allocation_of(world.server, "a") is None
 
 
 async def test_r7_what_is_made_ready_is_given_up_where_something_else_is_in_the_way_too() -> None:
