@@ -28,7 +28,7 @@ class Advising:
     _scores: Remembered = field(init=False)
 
     def __post_init__(self) -> None:
-        self._scores = Remembered(self.advisor.roll)
+        self._scores = Remembered(self.advisor.roll, self.journal.afterwards)
 
     async def hear(self, pod: Pod) -> None:
         """Wait for nothing: nodes pass meanwhile."""
@@ -43,7 +43,7 @@ class Advising:
         if plan.placement is not None:
             self.journal.advised(pod, plan)
         everything = self.advisor.belief.cluster.snapshot.layout.nodes
-        return Filtered(names=self._scores.kept(names, plan.passes, everything))
+        return Filtered(names=self._scores.kept(pod.uid, names, plan.passes, everything))
 
     def prioritize(self, pod: Pod, names: Sequence[str]) -> Scores:
         """Score the nodes by what kube-scheduler would give the pod there."""

@@ -11,6 +11,7 @@ from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Troubl
 from extender.scheduling.scored import Scored
 from extender.scheduling.survey import Unfinished
 from extender.scheduling.vocabulary import TEXTS
+from extender.service.afterwards import Afterwards
 from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.catching_up import CatchingUp
@@ -44,12 +45,13 @@ class Answers:
     answered: Callable[[Pod, NodeName], None] = lambda _pod, _node: None
     # Told of each pod that others may be evicted for.
     evicting: Callable[[Uid], None] = lambda _pod: None
+    afterwards: Afterwards = field(default_factory=Afterwards)
     evictions: Evictions = field(init=False)
     preemption: Preemption = field(init=False)
     _scores: Remembered = field(init=False)
 
     def __post_init__(self) -> None:
-        self._scores = Remembered(self.planner.roll)
+        self._scores = Remembered(self.planner.roll, self.afterwards)
         self.evictions = Evictions(self.now)
         self.preemption = Preemption(self.belief, self.chooser, self.attention, self.evictions)
         self.belief.parting.append(self.evictions.forget)
@@ -98,7 +100,7 @@ class Answers:
         if not isinstance(scores, Scored):
             return Filtered(names=plan.nodes)
         numbers = self.planner.roll.numbers(names, scores.everything)
-        return Filtered(names=self._scores.kept(names, scores.offered[numbers], scores.everything))
+        return Filtered(names=self._scores.kept(pod.uid, names, scores.offered[numbers], scores.everything))
 
     def prioritize(self, pod: Pod, names: Sequence[str]) -> Scores:
         """Score the nodes as filter ranked them."""

@@ -229,7 +229,7 @@ class Service:
         deciding = (self.belief, self.planner, self.minds.chooser, self.binds, self.journal, self.attention)
         hindering = (self.health.hindering, self.now, self.leading.hindrance)
         told = (self.sink.asked, self.sink.answered, self.sink.evicting)
-        return Answers(*deciding, self.offered, self.catching_up, *hindering, *told)
+        return Answers(*deciding, self.offered, self.catching_up, *hindering, *told, self.journal.afterwards)
 
     @cached_property
     def server(self) -> Server:

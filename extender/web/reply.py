@@ -12,7 +12,7 @@ import orjson
 
 from extender.web.names import Names
 from extender.web.request import Candidates
-from extender.web.verbs import Filtered, Scores, Victims
+from extender.web.verbs import Filtered, Scores, Victims, Written
 
 NO_SCORES: Final = b"[]"
 # kube-scheduler puts errors into conditions and events, of which it cuts off what is longer.
@@ -65,13 +65,18 @@ def _each(names: Names, text: str) -> bytes:
 
 def prioritize_reply(asked: Candidates, scores: Scores) -> bytes:
     """Answer prioritize. A node that is left out counts as 0."""
+    return scores.json if isinstance(scores, Written) else written(asked.names, scores or ())
+
+
+def written(names: Names, scores: Sequence[int]) -> bytes:
+    """Write the answer to prioritize: each of *names* with its score, where there are any."""
     if not scores:
         return NO_SCORES
-    if len(scores) != len(asked.names):
-        raise ValueError(f"{len(scores)} scores for {len(asked.names)} names")
-    if asked.names.is_plain:
-        return _scores(asked.names.quoted(), scores)
-    pairs = zip(asked.names, scores, strict=True)
+    if len(scores) != len(names):
+        raise ValueError(f"{len(scores)} scores for {len(names)} names")
+    if names.is_plain:
+        return _scores(names.quoted(), scores)
+    pairs = zip(names, scores, strict=True)
     return orjson.dumps([{"Host": name, "Score": score} for name, score in pairs if score])
 
 

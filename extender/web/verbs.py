@@ -43,8 +43,15 @@ class Failed:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The answer to prioritize, as it was written before it was asked for."""
+
+    json: bytes
+
+
 # A score for each name of the request, in its order; none at all where there is no opinion.
-Scores = Sequence[int] | None
+Scores = Sequence[int] | Written | None
 
 
 class Verbs(Protocol):

@@ -1,6 +1,6 @@
 """Where all nodes are offered, thousands of names are answered as a few are that were read one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from extender.model.change import Changed
 from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.roll import Roll
+from extender.service.afterwards import Afterwards
 from extender.service.answers import Answers
 from extender.state.belief import Belief
 from extender.web import name_table
 from extender.web.name_table import NameTable
 from extender.web.reply import filter_reply, prioritize_reply
 from extender.web.request import Candidates, candidates_of
+from extender.web.verbs import Scores, Written
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
 from tests.service.test_answers import answers
 from tests.web.record import POD
@@ -66,6 +68,7 @@ def read(answering: Answers, asked: list[str]) -> tuple[list[str], dict[str, int
     """Ask for the same with lists of names: of these nothing is remembered, and each is looked up."""
     passed = list(answering.filter(SUBJECT, asked).names)
     scores = answering.prioritize(SUBJECT, passed)
+    assert not isinstance(scores, Written)
     return passed, {name: score for name, score in zip(passed, scores or (), strict=bool(passed)) if score}
 
 
@@ -93,3 +96,52 @@ def test_names_that_are_not_read_are_answered_as_others(*, free: list[int], aske
 def test_the_node_with_the_devices_is_ahead_of_its_equals() -> None:
     _, scores = called(offering(world([3, 1, 2, 1, 3]), by_table()), candidates_of(body(FLEET), 0))
     assert scores == {"bb": 10, "d-d": 9, "c.c": 8, "a": 7, "e": 7}
+
+
+class Late:
+    """Asks for all nodes of a world; what can wait until the scheduler has its answer does so until that *left*."""
+
+    def __init__(self) -> None:
+        self.belief, self._turns = world([3, 1, 2, 1, 3]), list[tuple[Callable[[int], None], int]]()
+        self.answering = offering(self.belief, by_table())
+        self.answering.afterwards = Afterwards(lambda turn, left: self._turns.append((turn, left)))
+        self.answering.__post_init__()
+
+    def passed(self) -> Sequence[str]:
+        return self.answering.filter(SUBJECT, candidates_of(body(FLEET), 0).names).names
+
+    def left(self) -> None:
+        while self._turns:
+            turn, left = self._turns.pop(0)
+            turn(left)
+
+    def scores(self, names: Sequence[str]) -> Scores:
+        return self.answering.prioritize(SUBJECT, names)
+
+
+def test_many_scores_are_written_while_the_scheduler_reads_which_nodes_pass() -> None:
+    asking = Late()
+    passed = asking.passed()
+    told = asking.scores(passed)
+    assert told == [7, 10, 8, 9, 7]
+    asking.left()
+    again = candidates_of(body(list(passed)), 0)
+    assert asking.scores(again.names) == Written(prioritize_reply(again, told))
+
+
+def test_scores_are_written_for_the_nodes_that_have_passed_and_for_no_others() -> None:
+    asking = Late()
+    asking.passed()
+    asking.left()
+    assert asking.scores(candidates_of(body(["e", "bb"]), 0).names) == [7, 10]
+    assert asking.answering.prioritize(pod("q", "c"), candidates_of(body(FLEET), 0).names) is None
+
+
+def test_scores_that_were_written_end_with_the_next_plan() -> None:
+    asking = Late()
+    passed = asking.passed()
+    asking.left()
+    for name in ("bb", "d-d"):
+        asking.belief.apply(Changed(held(claim(f"{name}-0"), device(name, 0))))
+    assert list(asking.passed()) == ["a", "c.c", "e"]
+    assert asking.scores(passed) == [9, 0, 10, 0, 9]
