@@ -89,7 +89,13 @@ class ReadyFirst:
         self._preference, self._accepts = preference, accepts
 
     def order(self, situation: Situation) -> Sequence[Turn]:
-        return self._preference.order(situation)
+        """Let who would be evicted for some devices choose before who competes for the others, and has more left."""
+        known, found = dict[Turn, _Room](), list[Turn]()
+        for turn in self._preference.order(situation):
+            room = known[turn] = _room(situation, turn)
+            later = (index for index, other in enumerate(found) if room.is_before(known[other]))
+            found.insert(next(later, len(found)), turn)
+        return found
 
     def sets(
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
@@ -125,6 +131,29 @@ class ReadyFirst:
                 yield chosen
             elif not (patience := patience - 1):
                 return
+
+
+class _Room(NamedTuple):
+    """What a slot may choose and keep, a mask; how many more that are than it needs; and whether it may lose others."""
+
+    kept: int
+    spare: int
+    may_lose: bool
+
+    def is_before(self, other: "_Room") -> bool:
+        is_tighter = (self.spare, other.may_lose) < (other.spare, self.may_lose)
+        return self.may_lose and bool(self.kept & other.kept) and is_tighter
+
+
+def _room(situation: Situation, turn: Turn) -> _Room:
+    kept, spare, may_lose = 0, 0, False
+    for at in situation.question.slots[turn]:
+        free = 0 if situation.asks[at].takes_all else situation.eligible[at].free
+        fatal = situation.evicting(at, free)
+        may_lose |= bool(fatal)
+        kept |= free & ~fatal
+        spare = max(spare, (free & ~fatal).bit_count() - situation.asks[at].count)
+    return _Room(kept, spare, may_lose)
 
 
 class AsAsked:

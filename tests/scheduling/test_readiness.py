@@ -125,6 +125,20 @@ def test_of_the_devices_of_a_node_too_it_is_given_those_that_it_keeps() -> None:
     assert given(FOR_A_TIME, rule, "a")[1] != f"a/{first}"
 
 
+@pytest.mark.parametrize("first", ["kept", "lost"])
+@pytest.mark.parametrize("sick", ["d0", "d1"])
+def test_who_is_not_evicted_for_a_device_leaves_the_others_to_who_is(sick: str, first: str) -> None:
+    belief = cluster(gpus("a", 2))
+    belief.apply(Changed(replace(SICK, selector=TaintSelector(device=DeviceName(sick)))))
+    slots = (
+        RequestSlot(name=name, exactly=replace(one(1), name=name, tolerations=(toleration,)))
+        for name, toleration in (("kept", FOR_EVER), ("lost", FOR_A_TIME))
+    )
+    placement = placed(belief, *sorted(slots, key=lambda slot: slot.name != first))
+    ((_, allocation),) = placement.claims
+    assert {item.request: item.device.device == sick for item in allocation.devices} == {"kept": True, "lost": False}
+
+
 def test_that_a_pod_will_be_evicted_is_told_with_what_it_is_given() -> None:
     placement, _ = given(FOR_A_TIME, SICK, "a")
     assert placement.appraisal is not None
