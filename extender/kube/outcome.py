@@ -3,6 +3,7 @@
 from typing import Final
 
 from extender.kube.answer import Answer, Complaint, Json, Unanswered, complaint_of
+from extender.kube.request import UNAUTHORIZED
 from extender.model.frozen import dataclass
 from extender.scheduling.steps import Later, Refusal, Refused, Unknown
 
@@ -35,9 +36,12 @@ KINDS: Final = {
 
 
 def is_answered(outcome: RequestOutcome) -> bool:
-    """Tell whether the API server has decided: what never left says no more of it than what had no answer."""
+    """Tell whether the API server has decided: what never left says no more of it than what had no answer.
+
+    Neither does a 401, with which it may answer as long as our new credentials are not in our files.
+    """
     if isinstance(outcome, Refused):
-        return outcome.kind is not Refusal.UNSENT
+        return outcome.kind is not Refusal.UNSENT and outcome.status != UNAUTHORIZED
     return isinstance(outcome, Succeeded)
 
 

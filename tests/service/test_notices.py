@@ -307,8 +307,13 @@ TERMINATING = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", me
 UNSENT = Refused(kind=Refusal.UNSENT, status=0, reason="", message="no way there")
 
 
+STRANGER = Refused(kind=Refusal.FORBIDDEN, status=401, reason="Unauthorized", message="Unauthorized")
+
+
 @pytest.mark.parametrize(
-    "outcome", [Unknown("no answer"), Unknown("500"), BUSY, UNSENT], ids=["unheard", "500", "429", "unsent"]
+    "outcome",
+    [Unknown("no answer"), Unknown("500"), BUSY, UNSENT, STRANGER],
+    ids=["unheard", "500", "429", "unsent", "401"],
 )
 async def test_what_was_not_written_is_tried_again_after_other_news_and_under_the_same_name(
     outcome: RequestOutcome,
@@ -337,11 +342,13 @@ async def test_an_event_that_had_landed_unheard_counts_as_written(caplog: pytest
     assert (len(set(events.names)), counted, caplog.records) == (2, ["written", "written"], [])
 
 
-async def test_an_event_is_given_up_after_some_tries_and_told_then(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("unheard", [Unknown("no answer"), STRANGER], ids=["unheard", "401"])
+async def test_an_event_is_given_up_after_some_tries_and_told_then(
+    unheard: RequestOutcome, caplog: pytest.LogCaptureFixture
+) -> None:
     events, counted = Events(), list[str]()
     notices = noticing(events)
     notices.counted = counted.append
-    unheard: RequestOutcome = Unknown("no answer")
     events.outcomes = [unheard, Succeeded({}), *[unheard] * (TRIES - 1)]
     notices.put(refused(0))
     notices.put(refused(1))
