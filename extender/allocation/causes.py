@@ -38,6 +38,8 @@ NEVER: Final[Cause] = (Shortage.NO_MATCH, "without the capacity")
 # Of partitions that nobody holds.
 SPENT: Final[Cause] = (Shortage.COUNTERS, "beyond what is left of their pool's counters")
 CLASHING: Final[Cause] = (Shortage.COUNTERS, "of groups that do not go with what is active in their pool")
+# What begins a cause, of several devices.
+SEVERAL: Final = {"has": "have", "is": "are", "skips": "skip"}
 KEPT: Final = frozenset((Shortage.POOL_CLOSED, Shortage.NOT_OURS))
 
 
@@ -70,13 +72,19 @@ def causes(attempt: Attempt, at: At, free: int, needed: int, toll: Toll) -> Work
     if updating:
         found[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
     listed = sorted(found.items(), key=lambda item: (-item[1], item[0][1]))
-    details = [f"{count} {cause}" for (_, cause), count in listed]
+    details = [_counted(cause, count) for (_, cause), count in listed]
     if found.total() - found[NEVER] < needed - has:
         # Of a pool that is being updated more may come.
         kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
         return Causes(kind, has, ", ".join([*details, "no other matches"]))
     kind = _kind([(cause[0], count) for cause, count in listed if cause != NEVER], needed - has)
     return Causes(kind, has, ", ".join(details))
+
+
+def _counted(cause: str, count: int) -> str:
+    """Say of how many devices there is a cause: of several they have what one has."""
+    first, rest = cause.split(" ", 1)
+    return f"{count} {SEVERAL.get(first, first) if count > 1 else first} {rest}"
 
 
 def _refused(attempt: Attempt, ask: Ask, left: int, toll: Toll) -> Work[dict[int, Cause]]:

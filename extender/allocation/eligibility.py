@@ -242,7 +242,7 @@ def obstacles(ask: Ask, board: Board, candidate: Candidate, features: Features) 
     if traits.binding_conditions and not features.binding:
         yield "has to be made ready first, but the feature is off"
     if traits.consumes_counters and not features.partitionable_devices:
-        yield "is a partition, but the feature is off"
+        yield "is partitioned, but the feature is off"
     if candidate.taints and features.device_taints:
         for taint in blocking(candidate.taints, ask.tolerations):
             yield f"has taint {taint.key}={taint.value}:{taint.effect}"

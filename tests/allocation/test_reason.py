@@ -163,6 +163,19 @@ def test_devices_that_have_to_be_made_ready_are_told_where_that_is_off() -> None
     assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
 
 
+@pytest.mark.parametrize(
+    ("fields", "features", "why"),
+    [
+        ({"taints": [TAINT]}, ["DRADeviceTaints"], "2 have taint sick=very:NoSchedule"),
+        ({"consumesCounters": [{"counterSet": "s", "counters": {}}]}, [], "2 are partitioned, but the feature is off"),
+    ],
+    ids=["have", "are"],
+)
+def test_several_devices_are_told_of_as_several(fields: Json, features: list[str], why: str) -> None:
+    node = told([published(GPU, device("d0", **fields), device("d1", **fields))], exact("r"), features=features)
+    assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
+
+
 def test_devices_that_are_too_small_are_not_what_others_wait_for() -> None:
     sized = [device(f"d{size}", capacity={"memory": {"value": f"{size}Gi"}}) for size in (1, 2, 3, 8)]
     asked = exact("r", capacity={"requests": {"memory": "4Gi"}})

@@ -574,7 +574,7 @@ def test_the_owners_taint_bars_nobody_but_kube_scheduler(
     assert status == 0
     assert out.splitlines()[1].split()[1] == ("yes" if free else "no"), out
     if not free:
-        assert f"needs 2 free devices, has 0: 2 has taint {key}=:NoSchedule" in out
+        assert f"needs 2 free devices, has 0: 2 have taint {key}=:NoSchedule" in out
 
 
 def asking(amount: int, *entries: dict[str, Any]) -> dict[str, Any]:

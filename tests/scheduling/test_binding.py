@@ -153,8 +153,8 @@ CORDON = DeviceTaintRule(
     ("change", "cause"),
     [
         (held(claim("x"), device("n1", 0), device("n1", 1)), "2 in use"),
-        (gpus("n1", 2, SICK), "2 has taint sick=hot:NoSchedule"),
-        (CORDON, "2 has taint cordon=:NoExecute"),
+        (gpus("n1", 2, SICK), "2 have taint sick=hot:NoSchedule"),
+        (CORDON, "2 have taint cordon=:NoExecute"),
     ],
     ids=["taken", "tainted", "ruled"],
 )
