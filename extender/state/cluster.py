@@ -154,14 +154,21 @@ class Cluster:
         self._put_claims([item for item in news if isinstance(item, ResourceClaim)], touched)
 
     def _put_claims(self, claims: Sequence[ResourceClaim], touched: Touched) -> None:
-        before = map(self.claims.get, [claim.key for claim in claims])
-        is_read_again = any(old and old.problem and not new.problem for old, new in zip(before, claims, strict=True))
+        before, is_news = self.snapshot, any(map(self._is_usable_again, claims))
         for claim in claims:
             self.claims.put(claim)
         self._retake(touched.union(*map(self._occupancy.put, claims)))
-        if is_read_again:
+        if is_news and self.snapshot is before:
             # Whoever waits for it has news, though nothing is taken otherwise.
-            self.snapshot = replace(self.snapshot)
+            self.snapshot = replace(before)
+
+    def _is_usable_again(self, claim: ResourceClaim) -> bool:
+        """Tell whether *claim* can be read now and could not before, or is free of what it may not have held."""
+        old = self.claims.get(claim.key)
+        if old is None:
+            return False
+        is_free = old.allocation is not None and claim.allocation is None
+        return is_free or (old.problem is not None and claim.problem is None)
 
     def _put_node(self, node: Node) -> None:
         nodes = self.snapshot.nodes

@@ -35,6 +35,13 @@ def tolerating(item: ResourceClaim) -> ResourceClaim:
     return replace(item, allocation=replace(item.allocation, devices=devices))
 
 
+def looking(item: ResourceClaim) -> ResourceClaim:
+    """Let a claim have what it has by admin access alone: nothing is taken then."""
+    assert item.allocation is not None
+    devices = tuple(replace(each, admin_access=True) for each in item.allocation.devices)
+    return replace(item, allocation=replace(item.allocation, devices=devices))
+
+
 def beside(used: ResourceClaim, *changes: DeviceTaintRule | ResourceSlice) -> World:
     world = world_of(used)
     for change in changes:
@@ -102,9 +109,10 @@ def test_rules_are_gone_through_once_for_all_pods_of_a_claim_until_one_of_them_c
         assert len(asked) == version
 
 
-def test_a_pod_that_was_kept_from_a_claim_is_woken_once_that_is_free_or_the_taint_gone() -> None:
+@pytest.mark.parametrize("used", [USED, looking(USED)], ids=["held", "looked at"])
+def test_a_pod_that_was_kept_from_a_claim_is_woken_once_that_is_free_or_the_taint_gone(used: ResourceClaim) -> None:
     for change in (Changed(claim("a", version=2)), Gone(DeviceTaintRule, ObjectKey("", "rule"))):
-        world = beside(USED, RULE)
+        world = beside(used, RULE)
         waker = Waker(world.belief, planner_of(world.belief))
         waker.put(POD.uid)
         assert [wake for wake in waker.round(1.0) if wake] == []
