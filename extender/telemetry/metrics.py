@@ -114,8 +114,13 @@ class Metrics:
         self._expiries = self._gauge(
             "certificate_expiry_timestamp_seconds", "When the first certificate of a file of TLS runs out.", "file"
         )
+        self._clients = self._counter(
+            "clients_refused", "How often clients were kept out by mutual TLS, or for their name, by why.", "why"
+        )
         for result in ("taken", "refused"):
             self._certificates.labels(result)
+        for why in ("certificate", "no certificate", "name"):
+            self._clients.labels(why)
 
     def _begin_placing(self) -> None:
         self._reloads = self._counter(
@@ -208,6 +213,10 @@ class Metrics:
         self._expiries.clear()
         for file, expiry in expiries.items():
             self._expiries.labels(file).set(expiry)
+
+    def client_refused(self, why: str) -> None:
+        """Count a call of a client that was let in neither by its certificate nor by its name."""
+        self._clients.labels(why).inc()
 
     def placed(self, policy: str) -> None:
         """Count devices chosen by *policy* for a pod that was bound."""

@@ -162,12 +162,16 @@ class Server:
             return True
         names = list(names_in(request.get_extra_info("peercert")))
         is_known = not allowed.isdisjoint(names)
+        if not is_known:
+            self._application.metrics.client_refused("name")
         if not is_known and self._is_new(client := ", ".join(names)):
             LOG.warning("a client was refused for its name", extra={CLIENT: client})
         return is_known
 
     def _unverified(self, why: str) -> None:
-        if self._is_new(why):
+        self._application.metrics.client_refused("certificate" if why else "no certificate")
+        # Who has none is any stranger.
+        if why and self._is_new(why):
             LOG.warning("a client was refused for its certificate", extra={REASON: why})
 
     def _is_new(self, refused: str) -> bool:

@@ -93,7 +93,7 @@ class Certificates:
 
 
 def refusing(told: Callable[[str], None]) -> type[ssl.SSLObject]:
-    """Return how the server's side shakes hands: *told* is why a client's certificate is refused, and so is the client.
+    """Return how the server's side shakes hands: *told* is why a client's certificate is refused, "" if there is none.
 
     The loop tells nobody, and ends a connection before what OpenSSL has to say to the client has left: kube-scheduler
     would tell of no more than EOF.
@@ -110,7 +110,9 @@ def refusing(told: Callable[[str], None]) -> type[ssl.SSLObject]:
             except ssl.SSLError as error:
                 if isinstance(error, ssl.SSLCertVerificationError):
                     told(error.verify_message)
-                elif error.reason != UNCERTIFIED:
+                elif error.reason == UNCERTIFIED:
+                    told("")
+                else:
                     raise
                 self._error = ssl.SSLError(*error.args)
                 # What the loop answers by sending what there is. It comes back once the client has said more, or gone.

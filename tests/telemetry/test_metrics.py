@@ -69,6 +69,7 @@ def used() -> Metrics:
     metrics.event("written")
     metrics.takeover()
     metrics.certificates(is_valid=True)
+    metrics.client_refused("name")
     metrics.certificates_last({"certificate": 5.0, "clientAuthorities": 7.0})
     metrics.certificates_last({"certificate": 1e9})
     metrics.foreign_conflict("gpu.example.com")
@@ -109,6 +110,7 @@ SHOWN = [
     ("placement_config_reloads_total", {"result": "refused"}, 1),
     ("placement_config_valid", {}, 0),
     ("certificate_expiry_timestamp_seconds", {"file": "certificate"}, 1e9),
+    ("clients_refused_total", {"why": "name"}, 1),
     ("foreign_conflicts_total", {"driver": "gpu.example.com"}, 1),
     ("foreign_allocations_seen_total", {"driver": "gpu.example.com"}, 1),
     ("foreign_allocations", {"driver": "gpu.example.com"}, 2),
@@ -152,6 +154,7 @@ def test_series_of_every_verb_are_there_before_its_first_call() -> None:
         ("events", "result", ("written", "failed", "dropped")),
         ("owner_taint_writes", "result", ("put", "put back", "failed")),
         ("certificate_reloads", "result", ("taken", "refused")),
+        ("clients_refused", "why", ("certificate", "no certificate", "name")),
         ("placement_config_reloads", "result", ("taken", "refused")),
         ("foreign_allocations_seen", "driver", ("gpu.example.com",)),
         ("foreign_conflicts", "driver", ("gpu.example.com",)),

@@ -174,7 +174,10 @@ def test_a_client_hears_why_its_certificate_is_refused_and_the_log_has_it_once(
     async def called() -> list[str]:
         async with serving(StandIn(), tls=files) as server:
             contexts = stranger, stranger, client(ca)
-            return [await asyncio.to_thread(alert_after, server.ports[0], context) for context in contexts]
+            found = [await asyncio.to_thread(alert_after, server.ports[0], context) for context in contexts]
+            assert await metric(server, 'clients_refused_total{why="certificate"}') == "2.0"
+            assert await metric(server, 'clients_refused_total{why="no certificate"}') == "1.0"
+            return found
 
     with asyncio.Runner(loop_factory=loop) as runner:
         alerts = runner.run(called())
@@ -192,6 +195,7 @@ async def test_that_a_client_is_refused_for_its_name_is_told_once(
     async with serving(StandIn(), tls=files, client_names=names) as server:
         for name in ("first", "second", "first"):
             assert await filtered(server, client(ca, issued(tmp_path, name, ca))) == 403
+        assert await metric(server, 'clients_refused_total{why="name"}') == "3.0"
     told = [record.__dict__["client"] for record in caplog.records]
     assert told == ["first, 127.0.0.1", "second, 127.0.0.1"]
 
