@@ -17,13 +17,17 @@ CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What every request needs. *authorization* is the value of the header; empty with a client certificate alone."""
+    """What every request needs. *authorization* is the value of the header; empty with a client certificate alone.
+
+    until: when that certificate of a plain kubeconfig runs out, in seconds since 1970.
+    """
 
     server: str
     authorization: str = ""
     tls: ssl.SSLContext | None = None
     server_name: str | None = None
     proxy: str | None = None
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

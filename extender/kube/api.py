@@ -89,6 +89,9 @@ class Api:
     ) -> None:
         self._credentials = credentials
         self._called = called
+        # Told until when the certificate holds by which we are known, each time that it may be another.
+        self.lasts: Callable[[float | None], None] = lambda _until: None
+        self._access: Access | None = None
         self._was_cut_short = False
         connector = Connector(limit=connections)
         self._direct = Direct(connector, agent)
@@ -161,12 +164,19 @@ class Api:
 
     async def _admitted(self, request: Request, send: Callable[[Request, Access], Awaitable[T]]) -> T:
         """Send *request*; where our credentials are refused, once more with what they are now."""
-        access = await self._credentials.access()
+        access = await self._known()
         reply = await send(request, access)
         if isinstance(reply, Answer) and reply.status == UNAUTHORIZED:
             await self._credentials.renew(access)
-            reply = await send(request, await self._credentials.access())
+            reply = await send(request, await self._known())
         return reply
+
+    async def _known(self) -> Access:
+        access = await self._credentials.access()
+        if access is not self._access:
+            self._access = access
+            self.lasts(access.until)
+        return access
 
     async def _exchange(self, request: Request, access: Access) -> aiohttp.ClientResponse:
         request.check()

@@ -17,6 +17,7 @@ from extender.kube.access import Access, Loaded, sendable, server_of
 from extender.kube.contents import NOTHING, Reading
 from extender.model.frozen import dataclass
 from extender.model.parse.fields import Fields, Malformed
+from extender.telemetry.expiry import expiry_in
 
 # What takes more than reading: programs that are run, and tokens that are asked for.
 PLUGINS: Final = ("exec", "auth-provider")
@@ -52,12 +53,14 @@ class Kubeconfig:
             raise Malformed(self.cluster.at("proxy-url"), "begins with neither http:// nor https://")
         refuse_impersonation(self.user)
         token, lacks = token_of(self.user, self.path, self.files)
+        tls, until = self._tls() if server.startswith("https") else (None, None)
         access = Access(
             server=server,
             authorization=f"Bearer {token}" if token else self._password(),
-            tls=self._tls() if server.startswith("https") else None,
+            tls=tls,
             server_name=self.cluster.text("tls-server-name") or None,
             proxy=proxy or None,
+            until=until,
         )
         return Loaded(access, self.files.seen, lacks, self.context)
 
@@ -65,14 +68,15 @@ class Kubeconfig:
         name, password = self.user.text("username"), self.user.text("password")
         return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}" if name and password else ""
 
-    def _tls(self) -> ssl.SSLContext:
+    def _tls(self) -> tuple[ssl.SSLContext, float | None]:
         context = context_of(self._pem(self.cluster, AUTHORITY), self.cluster.at(AUTHORITY))
         certificate, key = (self._pem(self.user, name) for name in ("client-certificate", "client-key"))
         if certificate is not None:
             present(context, certificate, key, self.user.at("client-certificate"))
         elif key is not None:
             raise Malformed(self.user.at("client-key"), "is of no use without client-certificate")
-        return unverified(context) if self.cluster.flag("insecure-skip-tls-verify") else context
+        is_unverified = self.cluster.flag("insecure-skip-tls-verify")
+        return unverified(context) if is_unverified else context, expiry_in(certificate or b"")
 
     def _pem(self, fields: Fields, name: str) -> bytes | None:
         """Read what may stand in the kubeconfig itself, which counts unless it is empty, or in a file."""

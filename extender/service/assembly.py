@@ -29,6 +29,7 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     agent = writer_of(settings.schedulers)
     # Bindings leave as many to all else: watches that go on, questions how far these are, nominations.
     api = Api(credentials, CONNECTIONS + SEATS, metrics.api, agent)
+    api.lasts = lambda until: metrics.certificates_last({"kubeconfig": until})
     # Many writes at a time must not keep the Lease from being renewed.
     lease_api = Api(credentials, LEASE_CONNECTIONS, metrics.api, agent)
     async with AsyncExitStack() as stack:

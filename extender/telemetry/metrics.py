@@ -112,7 +112,7 @@ class Metrics:
         )
         self._certificates_valid.set(1)
         self._expiries = self._gauge(
-            "certificate_expiry_timestamp_seconds", "When the first certificate of a file of TLS runs out.", "file"
+            "certificate_expiry_timestamp_seconds", "When the first certificate of a file runs out.", "file"
         )
         self._clients = self._counter(
             "clients_refused", "How often clients were kept out by mutual TLS, or for their name, by why.", "why"
@@ -208,11 +208,13 @@ class Metrics:
         self._certificates.labels("taken" if is_valid else "refused").inc()
         self._certificates_valid.set(is_valid)
 
-    def certificates_last(self, expiries: Mapping[str, float]) -> None:
-        """Tell until when the certificates of each file of TLS hold, in seconds since 1970."""
-        self._expiries.clear()
+    def certificates_last(self, expiries: Mapping[str, float | None]) -> None:
+        """Tell until when the certificates of each file hold, in seconds since 1970; None where nobody can say."""
         for file, expiry in expiries.items():
-            self._expiries.labels(file).set(expiry)
+            if expiry is None:
+                self._expiries.remove(file)
+            else:
+                self._expiries.labels(file).set(expiry)
 
     def client_refused(self, why: str) -> None:
         """Count a call of a client that was let in neither by its certificate nor by its name."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from extender.model.frozen import dataclass
-from extender.web.expiry import expiry_in
+from extender.telemetry.expiry import expiry_in
 
 # Parts of a certificate's subjectAltName that are names of somebody.
 NAMES: Final = frozenset(("DNS", "URI", "email", "IP Address"))
@@ -82,10 +82,9 @@ class Certificates:
                 context.load_verify_locations(files.client_ca)
         return context
 
-    def _expiries(self) -> Mapping[str, float]:
+    def _expiries(self) -> Mapping[str, float | None]:
         files = {"certificate": self._files.certificate, "clientAuthorities": self._files.client_ca}
-        found = {name: expiry_in(path.read_bytes()) for name, path in files.items() if path}
-        return {name: expiry for name, expiry in found.items() if expiry is not None}
+        return {name: expiry_in(path.read_bytes()) for name, path in files.items() if path}
 
     def _state(self) -> tuple[bytes | str, ...]:
         paths = (self._files.certificate, self._files.key, self._files.client_ca)

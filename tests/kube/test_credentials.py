@@ -30,6 +30,7 @@ from extender.kube.credentials import (
 from extender.kube.request import Body
 from extender.model.parse.fields import Malformed
 from extender.telemetry import keys
+from extender.telemetry.expiry import expiry_in
 from tests.tree import ROOT, files
 
 Json = dict[str, Any]
@@ -460,6 +461,22 @@ def piped(path: str) -> int:
     os.write(writing, Path(path).read_bytes())
     os.close(writing)
     return reading
+
+
+async def test_until_when_the_certificate_of_a_kubeconfig_holds_is_told_for_each(tmp_path: Path) -> None:
+    path, certificate = user_of_a_certificate(tmp_path)
+    (found, clock), told = await rotating(path), list[float | None]()
+    api = Api(found)
+    api.lasts = told.append
+    until = expiry_in(certificate.read_bytes())
+    assert until is not None
+    for user, wanted in (({"client-certificate": "me.crt", "client-key": "me.key"}, [until]), ({}, [until, None])):
+        kubeconfig(tmp_path, user, "https://127.0.0.1:1")
+        clock.look_again()
+        for _ in range(2):
+            await api.call("GET", "/api/v1/nodes")
+        assert told == wanted
+    await api.close()
 
 
 async def test_a_refused_token_is_read_again_and_the_request_is_sent_once_more(tmp_path: Path) -> None:

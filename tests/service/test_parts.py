@@ -1,5 +1,6 @@
 """The service put together: what goes wrong while it begins leaves nothing behind."""
 
+import asyncio
 import socket
 from typing import Any
 
@@ -35,6 +36,14 @@ async def test_a_mistake_at_the_beginning_leaves_nobody_listening(monkeypatch: p
     for port in ports:
         with socket.socket() as caller, pytest.raises(ConnectionRefusedError):
             caller.connect(("127.0.0.1", port))
+
+
+async def test_a_scrape_shows_until_when_the_certificate_of_the_kubeconfig_holds() -> None:
+    there = Fixed(Access(server="http://127.0.0.1:1", until=7e9))
+    async with running(Settings(), there, Options(verbs=HERE, probes=HERE)) as service, asyncio.timeout(20):
+        line = b'expiry_timestamp_seconds{file="kubeconfig"} 7e+09'
+        while line not in service.metrics.exposition()[0]:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(

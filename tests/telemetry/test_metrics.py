@@ -71,7 +71,7 @@ def used() -> Metrics:
     metrics.certificates(is_valid=True)
     metrics.client_refused("name")
     metrics.certificates_last({"certificate": 5.0, "clientAuthorities": 7.0})
-    metrics.certificates_last({"certificate": 1e9})
+    metrics.certificates_last({"certificate": 1e9, "kubeconfig": None})
     metrics.foreign_conflict("gpu.example.com")
     metrics.foreign("gpu.example.com")
     metrics.owner_taint("put")

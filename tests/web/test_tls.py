@@ -15,9 +15,9 @@ import pytest
 import uvloop
 from aiohttp import ClientConnectionError, ClientSession
 
+from extender.telemetry.expiry import expiry_in
 from extender.web import listener
 from extender.web import server as module
-from extender.web.expiry import expiry_in
 from extender.web.listener import Listener
 from extender.web.server import Server
 from extender.web.tls import Certificates, Files, _naming, names_in

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.web.expiry import expiry_in
+from extender.telemetry.expiry import expiry_in
 from tests.web.certificates import authority, issued
 
 
