@@ -94,9 +94,10 @@ class Evictions:
 
     def _chosen(self, pod: Pod, known: Eviction) -> NodeName | None:
         """Name the node where others go for *pod*, as far as that is certain."""
-        nodes = _chosen(pod, known)
-        is_certain = bool(pod.nominated_node) or self.now() - known.at <= SHOWN_S
-        return next(iter(nodes)) if len(nodes) == 1 and is_certain else None
+        if pod.nominated_node:
+            return pod.nominated_node if pod.nominated_node in known.victims else None
+        is_certain = len(known.victims) == 1 and self.now() - known.at <= SHOWN_S
+        return next(iter(known.victims)) if is_certain else None
 
     def done(self, pod: Pod, candidates: Collection[str]) -> Victims:
         """Return where those that were to go for *pod* are gone: where some have yet to go is a candidate."""

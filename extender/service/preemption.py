@@ -1,7 +1,7 @@
 """Who may be evicted for a pod: those without whom it has its devices, and nobody as long as it has but to wait."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from extender.model.names import NodeName, Uid
@@ -9,8 +9,10 @@ from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.conditions import have_failed, is_waited_for
 from extender.scheduling.drift import leavers
+from extender.scheduling.fruitless import Fruitless
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
+from extender.scheduling.precedent import Vain
 from extender.scheduling.veto import helped
 from extender.service.attention import Attention
 from extender.service.evictions import PATIENCE_S, SOON_S, Evictions, Victims
@@ -40,6 +42,11 @@ class Preemption:
     attention: Attention
     evictions: Evictions
     _refused: Refused | None = None
+    _fruitless: Fruitless = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._fruitless = Fruitless(self.belief)
+        self.belief.parting.append(self._fruitless.forget)
 
     def begin(self) -> None:
         """Remember that filter is asked, about whichever pod."""
@@ -50,19 +57,29 @@ class Preemption:
 
         They are woken for it a moment later: by then others that ask, who are no more important, would have it.
         """
-        ahead = self.evictions.ahead(pod, self._waiting)
-        here = frozenset(names) if ahead else ()
-        for node, first in ahead.items():
-            others = (each.pod for each in first if node in here)
-            for other in (each for each in others if set(named_by(each)).isdisjoint(named_by(pod))):
-                if self.evictions.is_letting_go(other.uid, node, self.belief.loads.is_on):
-                    self._keep(other, node)
+        due = self._due(pod)
+        here = frozenset(names) if due else ()
+        for other, node in due:
+            if node in here and set(named_by(other)).isdisjoint(named_by(pod)):
+                self._keep(other, node)
+
+    def _due(self, pod: Pod) -> Sequence[tuple[Pod, NodeName]]:
+        """Name who is ahead of *pod* where what others had is let go of, unless nothing has changed there since."""
+        is_on, ahead = self.belief.loads.is_on, self.evictions.ahead(pod, self._waiting).items()
+        others = ((each.pod, node) for node, first in ahead for each in first)
+        found = [(other, node) for other, node in others if self.evictions.is_letting_go(other.uid, node, is_on)]
+        if not found:
+            return ()
+        self._fruitless.look(self.chooser.taste)
+        return [(other, node) for other, node in found if not self._fruitless.knows(other, node)]
 
     def _keep(self, pod: Pod, node: NodeName) -> None:
         needs = needs_of(pod, self.belief)
         found = self.chooser.place(needs, node) if isinstance(needs, Needs) else None
         if isinstance(needs, Needs) and isinstance(found, Placement):
             self.belief.ledger.offer(found.promise(needs, self.evictions.now(), is_answer=False))
+        elif isinstance(needs, Needs) and isinstance(found, Vain):
+            self._fruitless.put(needs, node)
 
     def refused(self, pod: Uid, elsewhere: NodeName | None) -> None:
         """Remember that filter has refused *pod* just now, which is to be sent *elsewhere*."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from extender.allocation.snapshot import Snapshot
 from extender.model.change import Changed, Gone, Listed
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey
@@ -595,6 +596,35 @@ def test_what_is_let_go_of_is_kept_from_when_the_last_has_gone_though_that_was_b
     here.belief.apply(Listed(Footprint, ()))
     here.belief.apply(Changed(claim("of-low", version=9)))
     assert not here.is_offered(other)
+
+
+def test_hundreds_who_wait_for_what_is_let_go_of_are_each_looked_for_where_something_has_changed_alone() -> None:
+    first = tuple(pod(f"first-{number}", f"of-first-{number}", priority=10) for number in range(200))
+    here = LetGo(is_freed=False)
+    for number, each in enumerate(first):
+        name, victim = f"m{number}", pod(f"victim-{number}", f"had-{number}")
+        taken = held(claim(f"had-{number}"), device(name, 0), by=victim)
+        for noun in node(name), gpus(name, 1), taken, claim(f"of-first-{number}"):
+            here.belief.apply(Changed(noun))
+        assert here.answers.preempt(each, {name: Victims((victim.uid,))})
+        here.belief.apply(Changed(replace(each, nominated_node=NodeName(name))))
+    looked, place = list[tuple[str, str]](), here.answers.chooser.place
+
+    def placed(needs: Needs, on: NodeName, snapshot: Snapshot | None = None) -> object:
+        looked.append((needs.pod.key.name, on))
+        return place(needs, on, snapshot)
+
+    chooser: Any = SimpleNamespace(place=placed, taste=None)
+    here.answers.preemption.chooser = chooser
+    everything = tuple(here.belief.cluster.snapshot.nodes)
+    for number in range(3):
+        here.belief.apply(Changed(claim(f"e{number}")))
+        assert not here.answers.filter(pod(f"other-{number}", f"e{number}"), everything).names
+    assert len(looked) == len(set(looked)) == len(first) + 1
+    looked.clear()
+    here.belief.apply(Changed(claim("had-7", version=9)))
+    assert not here.answers.filter(pod("other-3", "d"), everything).names
+    assert looked == [("first-7", "m7")]
 
 
 class Leaving:
