@@ -13,9 +13,13 @@ from extender.state.belief import Belief
 
 
 def eviction_of(claim: ResourceClaim, belief: Belief) -> str:
-    """Say which device of an allocated *claim* has a taint that evicts; nothing where none has, or it is tolerated."""
+    """Say which device of an allocated *claim* has a taint that evicts; nothing where none has, or it is tolerated.
+
+    As Kubernetes does: a toleration that names no effect lets a device be given, and its pods be evicted.
+    """
     for item in claim.allocation.devices if claim.allocation else ():
-        for taint in blocking(_evicting(item.device, belief), item.tolerations):
+        named = (entry for entry in item.tolerations if entry.effect == NO_EXECUTE)
+        for taint in blocking(_evicting(item.device, belief), named):
             told = f"{taint.key}={taint.value}:{taint.effect}"
             return f"claim {claim.key.name}: device {'/'.join(item.device)} has taint {told}"
     return ""

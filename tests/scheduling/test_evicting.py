@@ -29,9 +29,9 @@ USED = held(claim("a"), device("n1", 0), by=OTHER)
 PATIENT = Toleration(key="sick", operator="Exists", effect="NoExecute", seconds=60)
 
 
-def tolerating(item: ResourceClaim) -> ResourceClaim:
+def tolerating(item: ResourceClaim, toleration: Toleration = PATIENT) -> ResourceClaim:
     assert item.allocation is not None
-    devices = tuple(replace(each, tolerations=(PATIENT,)) for each in item.allocation.devices)
+    devices = tuple(replace(each, tolerations=(toleration,)) for each in item.allocation.devices)
     return replace(item, allocation=replace(item.allocation, devices=devices))
 
 
@@ -50,12 +50,20 @@ def beside(used: ResourceClaim, *changes: DeviceTaintRule | ResourceSlice) -> Wo
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [(RULE,), (gpus("n1", 2, Traits(taints=(SICK,))),), (RULE, gpus("n1", 0))],
-    ids=["rule", "slice", "rule on what is published no more"],
+    ("used", "changes"),
+    [
+        (USED, (RULE,)),
+        (USED, (gpus("n1", 2, Traits(taints=(SICK,))),)),
+        (USED, (RULE, gpus("n1", 0))),
+        # For eviction Kubernetes looks at those alone that name the effect.
+        (tolerating(USED, replace(PATIENT, effect="", seconds=None)), (RULE,)),
+    ],
+    ids=["rule", "slice", "rule on what is published no more", "tolerated without a word of the effect"],
 )
-def test_a_claim_whose_pods_are_evicted_takes_no_other(changes: tuple[DeviceTaintRule | ResourceSlice, ...]) -> None:
-    world = beside(USED, *changes)
+def test_a_claim_whose_pods_are_evicted_takes_no_other(
+    used: ResourceClaim, changes: tuple[DeviceTaintRule | ResourceSlice, ...]
+) -> None:
+    world = beside(used, *changes)
     plan = planner_of(world.belief).plan(POD, [N1, N2], 0.0)
     assert isinstance(plan, Rejection)
     assert plan.word is Word.CLAIM_TAINTED
