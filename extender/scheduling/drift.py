@@ -230,14 +230,14 @@ def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:
     return is_elsewhere or belief.pods.waits(key, user.uid) or belief.loads.has(key, user.uid)
 
 
-def leavers(belief: Belief) -> Iterator[Uid]:
-    """Yield the pods that are gone, as far as anybody here knows, and for which claims with devices are reserved."""
+def leavers(belief: Belief) -> Iterator[tuple[Uid, ResourceClaim]]:
+    """Yield the pods that are gone, as far as anybody here knows, and the claims with devices reserved for them yet."""
     bound = belief.loads.bound
     for claim in belief.cluster.claims:
         # Of tens of thousands hardly any is not that of a bound pod: a preemption waits while all are looked at.
         for user in claim.reserved_for if claim.allocation else ():
             if user.uid not in bound and not _is_there(user, claim, belief):
-                yield user.uid
+                yield user.uid, claim
 
 
 def _bare(belief: Belief) -> Iterator[Finding | None]:

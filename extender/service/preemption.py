@@ -1,6 +1,8 @@
 """Who may be evicted for a pod: those without whom it has its devices, and nobody as long as it has but to wait."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -13,6 +15,7 @@ from extender.scheduling.fruitless import Fruitless
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Vain
+from extender.scheduling.ties import named
 from extender.scheduling.veto import helped
 from extender.service.attention import Attention
 from extender.service.evictions import PATIENCE_S, SOON_S, Evictions, Victims
@@ -23,6 +26,8 @@ from extender.web import verbs
 # How long after filter kube-scheduler asks about preemption in the same attempt, at most. Rather too short: who is
 # believed to be asked about in another attempt than in fact has others evicted, as if he had never been refused.
 ATTEMPT_S: Final = 2.0
+# So many of those who are gone and had devices that are not of one node are counted on every node.
+ANYWHERE: Final = 64
 
 
 class Refused(NamedTuple):
@@ -124,10 +129,28 @@ class Preemption:
         """
         if self._refusal(pod) or not self._can_be_woken(pod, tuple(victims)):
             return
-        gone = frozenset(leavers(self.belief))
-        nodes = gone and self._helped(pod, {node: (*pods, *gone) for node, pods in victims.items()})
-        if nodes and self.evictions.is_patient(pod.uid, gone):
+        gone = self._gone(pod, victims)
+        more = {node: (*pods, *gone[node]) for node, pods in victims.items() if node in gone}
+        nodes = more and self._helped(pod, more)
+        if nodes and self.evictions.is_patient(pod.uid, frozenset().union(*map(gone.__getitem__, nodes))):
             self.attention.waits.awaits(pod.uid, nodes[0], is_unheard=True)
+
+    def _gone(self, pod: Pod, nodes: Collection[NodeName]) -> Mapping[NodeName, AbstractSet[Uid]]:
+        """Name who is gone, by those of *nodes* where it matters that the claims of these are freed.
+
+        Thousands may be gone at once, as with their namespace, and hundreds of nodes be asked about.
+        """
+        found, anywhere, own = defaultdict[NodeName, set[Uid]](set), set[Uid](), frozenset(named_by(pod))
+        for uid, claim in leavers(self.belief):
+            is_own = claim.key in own
+            place = named(claim.allocation.node_selector) if claim.allocation and not is_own else None
+            if place is not None and place in nodes:
+                found[place].add(uid)
+            elif is_own or (place is None and len(anywhere) < ANYWHERE):
+                anywhere.add(uid)
+        for node in nodes if anywhere else ():
+            found[node] |= anywhere
+        return found
 
     def _helped(self, pod: Pod, victims: Victims) -> Sequence[NodeName]:
         ahead = self.evictions.ahead(pod, self._waiting)

@@ -384,6 +384,6 @@ def test_who_is_gone_leaves_claims_with_devices_that_are_reserved_for_him_still(
     belief = believing(shared, bare, pods=(POD, replace(OTHER, scheduler=THEIRS)))
     assert list(leavers(belief)) == []
     belief.apply(Gone(Pod, OTHER.key))
-    assert list(leavers(belief)) == [OTHER.uid]
+    assert list(leavers(belief)) == [(OTHER.uid, shared)]
     belief.apply(Changed(Footprint(key=OTHER.key, uid=OTHER.uid, node=NodeName("n1"), amounts=(("pods", 1),))))
     assert list(leavers(belief)) == []

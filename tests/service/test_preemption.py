@@ -10,12 +10,14 @@ import pytest
 from extender.allocation.snapshot import Snapshot
 from extender.model.change import Changed, Gone, Listed
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node, Pod
 from extender.model.terms import Terms
 from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.needs import Needs
 from extender.scheduling.planner import STEERS, Offer
+from extender.scheduling.veto import helped
+from extender.service import preemption
 from extender.service.attention import TICK_S
 from extender.service.evictions import LASTING_S, PATIENCE_S, SHOWN_S
 from extender.service.habits import Habits
@@ -692,3 +694,44 @@ async def test_whom_that_does_not_help_or_who_hears_of_it_anyway_is_not_tried_ag
         assert not here.answers.filter(here.high, names("n2")).names
     assert not here.may_go()
     assert await here.is_tried_again() == (why == "helped")
+
+
+def test_of_thousands_who_are_gone_those_are_looked_at_who_had_devices_of_the_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, asked = Leaving(), list[dict[NodeName, tuple[Uid, ...]]]()
+    for number in range(30):
+        taken = held(claim(f"m{number}"), device(f"m{number}", 0), by=pod(f"gone-{number}", f"m{number}"))
+        here.belief.apply(Changed(taken))
+
+    def counted(subject: Pod, victims: dict[NodeName, tuple[Uid, ...]], *others: Any) -> object:
+        asked.append(victims)
+        return helped(subject, victims, *others)
+
+    monkeypatch.setattr(preemption, "helped", counted)
+    assert not here.answers.preempt(here.high, {"n1": Victims((LOW.uid,)), "n2": Victims((OTHER.uid,))})
+    assert asked == [{N1: (LOW.uid,), N2: (OTHER.uid,)}, {N1: (LOW.uid, HOLDER.uid)}]
+
+
+@pytest.mark.parametrize("why", ["in a network", "with the pod"])
+async def test_who_is_gone_counts_on_every_node_with_what_is_of_none_or_shared_with_the_pod(why: str) -> None:
+    here = Leaving()
+    taken = held(claim("of-low", version=9), device("n1", 0), by=HOLDER)
+    if why == "in a network":
+        assert taken.allocation is not None
+        here.belief.apply(Changed(replace(taken, allocation=replace(taken.allocation, node_selector=None))))
+    else:
+        here.belief.apply(Changed(claim("of-low", version=9)))
+        here.belief.apply(Changed(held(claim("c", version=9), device("n2", 0), by=HOLDER)))
+    assert not here.may_go()
+    assert await here.is_tried_again()
+
+
+async def test_who_is_gone_elsewhere_does_not_have_devices_waited_for_that_nobody_frees() -> None:
+    here = Leaving()
+    assert not here.may_go()
+    here.now = PATIENCE_S
+    assert await here.is_tried_again()
+    here.belief.apply(Changed(held(claim("other"), device("n2", 0), by=ANOTHER)))
+    assert not here.may_go()
+    assert not await here.is_tried_again()
