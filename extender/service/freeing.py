@@ -68,6 +68,7 @@ class Freeing:
         if is_at_once:
             self.refusals[pod.uid] = self.attempts
             self.cleared[pod.uid] = frozenset()
+            self._unready.discard(pod.uid)
         elif unusable(pod, self.belief, self.wall()):
             is_first = self._has_become_ready(pod) or self._has_others_go(pod)
             self.refusals[pod.uid] = 0 if is_first else max(self.refusals[pod.uid], 0) + 1

@@ -234,6 +234,16 @@ async def test_r7_refusals_from_before_a_device_was_ready_do_not_count_once_it_i
     assert allocation_of(world.server, "a") is None
 
 
+async def test_r7_what_no_other_attempt_ends_better_with_is_freed_at_once_though_it_is_ready_just_now() -> None:
+    world = waiting()
+    freeing = Carried(world).attention._freeing
+    freeing.rejected(POD, is_at_once=False)
+    reported(world, "attached")
+    freeing.rejected(POD, is_at_once=True)
+    await freeing.round(lambda: 0.0)
+    assert allocation_of(world.server, "a") is None
+
+
 async def test_r7_refusals_from_before_a_device_has_failed_count() -> None:
     world = waiting()
     freeing = Carried(world).attention._freeing
