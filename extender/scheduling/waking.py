@@ -193,7 +193,8 @@ class Waker:
         # What resources are called decides which nodes serve them by devices; some pods can go to these alone.
         where = needs.extended, bool(needs.mapped)
         question = needs.asked, hidden, where
-        is_alone, in_detail = not needs.allocated, (question, pod.terms)
+        # Nor does what others ask in vain say anything of who is promised it already.
+        is_alone, in_detail = not (needs.allocated or self.belief.ledger.of_pod(pod.uid)), (question, pod.terms)
         if is_alone and (question in hopeless or in_detail in hopeless):
             return None
         possible, is_at_rest = self.planner.possible.nodes(needs), self._is_at_rest(pod.uid, now)

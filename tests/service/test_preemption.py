@@ -572,6 +572,18 @@ def test_what_was_let_go_of_for_a_pod_goes_to_it_whoever_is_asked_about_first(
     assert here.is_offered(HIGH) != is_offered
 
 
+def test_who_is_promised_what_was_let_go_of_is_woken_for_it_though_one_before_asks_the_same_in_vain() -> None:
+    here, older = LetGo(is_freed=False), pod("older", "d", priority=10, created="2025-01-01T00:00:00Z")
+    high = replace(HIGH, nominated_node=N1)
+    for noun in older, claim("e"):
+        here.belief.apply(Changed(noun))
+    for subject in older, high:
+        assert not here.is_offered(subject)
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    assert not here.is_offered(pod("other", "e"))
+    assert [wake.pod.key.name for wake in here.answers.attention.waker.round(1.0) if wake] == ["high"]
+
+
 @pytest.mark.parametrize("why", ["gone", "yet to go", "sent elsewhere", "shared"])
 def test_what_was_let_go_of_is_kept_where_all_have_gone_for_whom_does_not_have_it_with_the_other(why: str) -> None:
     here = LetGo(victim=LOW, nominated="n2") if why == "sent elsewhere" else LetGo(victim=LOW)
