@@ -41,6 +41,10 @@ class Layout:
         place = bisect_left(self.nodes, name)
         return place if self.nodes[place : place + 1] == (name,) else None
 
+    def numbers(self, names: Iterable[NodeName]) -> list[int]:
+        """Return the numbers of those of *names* that are known."""
+        return [number for number in map(self.number, names) if number is not None]
+
     def local(self, node: int) -> NDArray[np.int32]:
         """Return the rows of the devices that are local to *node*."""
         return self.rows[self.starts[node] : self.starts[node + 1]]

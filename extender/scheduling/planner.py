@@ -239,7 +239,7 @@ class Planner:
         trips, snapshot = self.trips.of(pod), surveyed.snapshot
         if len(trips.sent) >= STEERS:
             return None
-        order = self._ranked(surveyed, fitting, _numbers(trips.came_back, snapshot)).nodes.tolist()
+        order = self._ranked(surveyed, fitting, set(snapshot.layout.numbers(trips.came_back))).nodes.tolist()
         names = (snapshot.layout.nodes[number] for number in order)
         found = next((name for name in names if name not in trips.sent), None)
         if found is not None:
@@ -257,7 +257,7 @@ class Planner:
     def _shortlist(self, surveyed: Survey, nodes: Numbers, moment: Moment) -> Ranking:
         """Rank those of *nodes* that are offered."""
         trips = self.trips.of(surveyed.needs.pod.uid)
-        shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
+        shunned = set(surveyed.snapshot.layout.numbers(trips.came_back if moment.is_answer else trips.vain))
         return offered(self._ranked(surveyed, nodes, shunned, self.answer_policy.most), self.answer_policy)
 
     def _offered(self, surveyed: Survey, ranking: Ranking, count: Callable[[], int], moment: Moment) -> Plan:
@@ -294,7 +294,3 @@ class Planner:
         """Tell whether *node* is offered without the next best: its devices speak for it, and hardly any plugin."""
         is_auto, came_back = self.answer_policy.answer is Answer.AUTO, self.trips.of(pod.uid).came_back
         return is_auto and not came_back and not is_weighed(pod, node)
-
-
-def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
-    return {number for number in map(snapshot.layout.number, nodes) if number is not None}

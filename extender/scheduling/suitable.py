@@ -95,7 +95,7 @@ class Suitable:
         """Name the nodes that may meet *terms*: of thousands of pods each may be tied to a node of its own."""
         nodes, names = self._nodes(snapshot), pinned(terms.affinity) if terms.affinity else None
         if names is not None:
-            return [place for name in names if (place := snapshot.layout.number(NodeName(name))) is not None]
+            return snapshot.layout.numbers(map(NodeName, names))
         if not terms.labels:
             return range(len(nodes))
         index = self._with({key for key, _ in terms.labels}, nodes)

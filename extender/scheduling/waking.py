@@ -274,8 +274,7 @@ class Waker:
         """Tell which nodes *pod* was never sent to: bool[nodes]."""
         layout = self.belief.cluster.snapshot.layout
         flags = np.ones(len(layout.nodes), np.bool_)
-        vain = map(layout.number, self.planner.trips.of(pod).vain)
-        flags[[number for number in vain if number is not None]] = False
+        flags[layout.numbers(self.planner.trips.of(pod).vain)] = False
         return flags
 
     def _known(self, uid: Uid, now: float) -> Pod | None:

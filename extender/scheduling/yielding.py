@@ -69,8 +69,7 @@ class Yielding:
     def _fitting(self, needs: Needs, lesser: Lesser, left: Snapshot) -> Numbers:
         """Return the nodes of *lesser* on which the pod fits then; none where it is refused whatever is free."""
         surveyed = survey(needs, left, self.belief.questions, self.chooser.taste)
-        numbers = map(left.layout.number, lesser)
-        nodes = np.array([number for number in numbers if number is not None], np.int64)
+        nodes = np.array(left.layout.numbers(lesser), np.int64)
         if not isinstance(surveyed, Survey) or surveyed.failure() is not None:
             return nodes[:0]
         return nodes[surveyed.fits[nodes]]
