@@ -52,6 +52,8 @@ class Planner:
     answer_policy: AnswerPolicy = field(default_factory=AnswerPolicy)
     roll: Roll = field(default_factory=Roll)
     trips: Travellers = field(default_factory=Travellers)
+    # Told of each pod before it is planned, and among which nodes, None for all: others may have to have theirs first.
+    before: Callable[[Pod, Sequence[str] | None], None] = lambda _pod, _names: None
     possible: Possible = field(init=False)
     _ahead: Memo[Uid, Offer] = field(default_factory=lambda: Memo(AHEAD))
     _hopeless: Hopeless = field(default_factory=Hopeless)
@@ -79,6 +81,7 @@ class Planner:
         promise = self.belief.ledger.of_pod(pod.uid)
         if promise is not None and promise.is_binding:
             return Trouble(promise.under_way)
+        self.before(pod, names)
         if is_answer:
             self.trips.end(pod.uid)
         moment = Moment(now, is_answer, suitable)

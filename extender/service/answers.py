@@ -55,6 +55,7 @@ class Answers:
         self.evictions = Evictions(self.now)
         self.preemption = Preemption(self.belief, self.chooser, self.attention, self.evictions)
         self.belief.parting.append(self.evictions.forget)
+        self.planner.before = self.preemption.keep
 
     async def hear(self, pod: Pod) -> None:
         """Wait a moment for claims of *pod* that are not known yet, and for our writes, where it is answered at all."""
@@ -77,7 +78,6 @@ class Answers:
         self.asked(pod, names)
         for gone in self.evictions.over(pod, names, self.belief.ledger.of_pod):
             self.planner.withdraw(gone)
-        self.preemption.keep(pod, names)
         plan = self.planner.plan(pod, names, self.now())
         if isinstance(plan, Plain):
             self._scores.put(pod.uid, plan.scores)

@@ -57,15 +57,15 @@ class Preemption:
         """Remember that filter is asked, about whichever pod."""
         self._refused = None
 
-    def keep(self, pod: Pod, names: Sequence[str]) -> None:
-        """Promise what was let go of on *names* to those for whom that was, before filter is asked about *pod*.
+    def keep(self, pod: Pod, names: Sequence[str] | None) -> None:
+        """Promise what was let go of on *names*, or anywhere, to those for whom that was, before *pod* is planned.
 
-        They are woken for it a moment later: by then others that ask, who are no more important, would have it.
+        They are woken for it a moment later: by then others, who are no more important, would have it.
         """
         due = self._due(pod)
-        here = frozenset(names) if due else ()
+        here = frozenset(names) if due and names is not None else None
         for other, node in due:
-            if node in here and set(named_by(other)).isdisjoint(named_by(pod)):
+            if (here is None or node in here) and set(named_by(other)).isdisjoint(named_by(pod)):
                 self._keep(other, node)
 
     def _due(self, pod: Pod) -> Sequence[tuple[Pod, NodeName]]:

@@ -12,6 +12,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.service.answers import Answers
+from extender.service.attention import Attention
 from extender.service.evictions import LASTING_S, PATIENCE_S, SOON_S
 from extender.service.offered import OfferedNodes
 from extender.service.preemption import ATTEMPT_S
@@ -31,7 +32,7 @@ def answers(belief: Belief | None = None, attention: Any = None) -> Answers:
     looks_after: Any = attention or SimpleNamespace(wall=lambda: 0.0)
     return Answers(
         belief=belief,
-        planner=planner_of(belief),
+        planner=attention.waker.planner if isinstance(attention, Attention) else planner_of(belief),
         chooser=chooser_of(belief),
         binds=nobody,
         journal=nobody,

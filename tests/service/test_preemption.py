@@ -370,7 +370,6 @@ class Sent:
         self.attention = attention_of(self.belief, self.wakes, 0.0)
         self.attention.wakes.nominates = nominates
         self.answers = answers(self.belief, self.attention)
-        self.answers.planner = self.attention.waker.planner
         journal: Any = SimpleNamespace(planned=lambda _pod, _plan: None)
         self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
 
@@ -551,7 +550,6 @@ class LetGo:
         taken = held(claim("of-low"), device("n1", 0), by=HOLDER)
         self.belief = belief_of(node("n1"), gpus("n1", 1), taken, claim("c"), claim("d"), HIGH)
         self.answers = answers(self.belief, attention_of(self.belief, Wakes(), 0.0))
-        self.answers.planner = self.answers.attention.waker.planner
         journal: Any = SimpleNamespace(planned=lambda _pod, _plan: None)
         self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
         assert self.answers.preempt(HIGH, {"n1": Victims((HOLDER.uid, victim.uid))})
@@ -582,6 +580,26 @@ def test_who_is_promised_what_was_let_go_of_is_woken_for_it_though_one_before_as
     here.belief.apply(Changed(claim("of-low", version=9)))
     assert not here.is_offered(pod("other", "e"))
     assert [wake.pod.key.name for wake in here.answers.attention.waker.round(1.0) if wake] == ["high"]
+
+
+@pytest.mark.parametrize(("priority", "is_first"), [(0, False), (10, False), (11, True)])
+@pytest.mark.parametrize("way", ["woken", "sent ahead"])
+def test_nobody_is_woken_or_sent_for_what_was_let_go_of_for_who_is_no_less_important(
+    way: str, priority: int, *, is_first: bool
+) -> None:
+    """Of equals the one comes first that has waited for longer; where kube-scheduler nominates it keeps the room."""
+    here, older = LetGo(is_freed=False), pod("older", "d", priority=priority, created="2025-01-01T00:00:00Z")
+    high = replace(HIGH, nominated_node=N1)
+    here.belief.apply(Changed(older))
+    waker = here.answers.attention.waker
+    for subject in older, high:
+        assert not here.is_offered(subject)
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    if way == "sent ahead":
+        assert isinstance(waker.planner.plan(older, None, 0.0, is_answer=False), Offer) == is_first
+    else:
+        assert [wake.pod.key.name for wake in waker.round(1.0) if wake] == ["older" if is_first else "high"]
+    assert here.is_offered(high) != is_first
 
 
 @pytest.mark.parametrize("why", ["gone", "yet to go", "sent elsewhere", "shared"])
@@ -656,7 +674,6 @@ class Leaving:
         self.attention.habits = Habits(nominates=nominates)
         self.attention.expiry.unasked = self.taken_back.append
         self.answers = answers(self.belief, self.attention)
-        self.answers.planner = self.attention.waker.planner
         journal: Any = SimpleNamespace(planned=lambda _pod, _plan: None)
         self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
 
