@@ -33,14 +33,14 @@ Victims = Mapping[NodeName, tuple[Uid, ...]]
 class Eviction:
     """Who goes, on whichever of the nodes, and until when the pod waits for nothing but their devices.
 
-    *at*: when that was decided; *refused*: where the pod was told that there are none when it was asked about last;
+    *at*: when that was decided; *refused*: where of these the pod was told that there are none when it was asked about;
     *kept_until*: until when others are not given what was let go of, known once all have gone.
     """
 
     victims: Victims
     at: float
     until: float | None = None
-    refused: Collection[str] = ()
+    refused: AbstractSet[NodeName] = frozenset()
     kept_until: float | None = None
 
 
@@ -73,11 +73,11 @@ class Evictions:
         """Remember that *pod* was told that it fits on none of *nodes*."""
         known = self._known.get(pod)
         if known is not None:
-            known.refused = nodes
+            known.refused = known.victims.keys() & frozenset(nodes)
 
     def was_refused(self, pod: Uid, nodes: Collection[NodeName]) -> bool:
         """Tell whether *pod* was told of each of *nodes* that it does not fit there."""
-        return set(nodes).issubset(self._known[pod].refused)
+        return self._known[pod].refused >= frozenset(nodes)
 
     def ahead(self, pod: Pod, find: Callable[[Uid], Pod | None]) -> Mapping[NodeName, Sequence[Ahead]]:
         """Name those for whom others go on a node, and who are no less important than *pod*, by nodes.

@@ -32,6 +32,12 @@ def test_who_fits_on_some_of_the_nodes_was_not_refused_on_all() -> None:
     assert not scene.evictions.was_refused(P.uid, (N1, N2))
 
 
+def test_of_the_thousands_of_nodes_of_a_request_those_are_remembered_where_others_could_go() -> None:
+    scene = Scene(N1, N2)
+    scene.evictions.refused(P.uid, ("n1", "n3", "n4"))
+    assert scene.evictions._known[P.uid].refused == {N1}
+
+
 def test_a_pod_is_not_ahead_of_itself_and_of_no_more_important_one() -> None:
     scene = Scene()
     assert scene.ahead(P) == []
