@@ -38,11 +38,12 @@ class Fruitless:
 
     def look(self, taste: Taste | None) -> None:
         """Forget what was found out about nodes that have changed since; all, where another *taste* decides."""
-        before, now = self._at, (self.belief.seen_by(), taste)
-        self._at = now
-        way = passage(before[0], now[0]) if before and before[1] is taste else None
-        names = now[0].layout.nodes
-        changed = frozenset(names[node] for node in way.changed.tolist()) if way else None
+        before, now = self._at, self.belief.seen_by()
+        self._at = now, taste
+        if before is not None and before[0] is now and before[1] is taste:
+            return
+        way = passage(before[0], now) if before and before[1] is taste else None
+        changed = frozenset(now.layout.nodes[node] for node in way.changed.tolist()) if way else None
         for uid in [uid for uid, known in self._known.items() if changed is None or known.node in changed]:
             del self._known[uid]
 
