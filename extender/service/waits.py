@@ -13,7 +13,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.conditions import have_failed, is_waited_for
 from extender.scheduling.endings import NotBound, Order, Result
-from extender.scheduling.needs import Needs, had_by, needs_of, stale_claim
+from extender.scheduling.needs import Needs, Unplaceable, had_by, needs_of, stale_claim
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
 from extender.service.vacancies import Left, Vacancies
@@ -209,8 +209,8 @@ class Waits:
             # Its next binding frees them and says why. Where nobody asks about the pod any more, there is none.
             self.refusals.setdefault(uid, -UNASKED)
         elif uid in self.refusals:
-            # It may have others evicted there now: what was counted before that was possible does not count.
-            self.refusals[uid] = 0
+            # It may have others evicted there now, once it is asked about: what was counted before does not count.
+            self.refusals[uid] = 0 if needs is None or isinstance(needs, Unplaceable) else -UNASKED
         is_answered = await self.wakes.wake(pod, node)
         if not is_answered:
             self.awaits(uid, node, is_unheard=is_unheard)

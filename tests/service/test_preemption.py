@@ -22,7 +22,7 @@ from extender.service.attention import TICK_S
 from extender.service.evictions import LASTING_S, PATIENCE_S, SHOWN_S
 from extender.service.habits import Habits
 from extender.service.preemption import ATTEMPT_S
-from extender.service.waits import NUDGE_S
+from extender.service.waits import NUDGE_S, UNASKED
 from extender.state.belief import READY_WITHIN_S
 from extender.web.verbs import Victims
 from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, names, node, pod
@@ -278,6 +278,20 @@ async def test_what_is_ready_is_not_given_up_before_others_could_be_evicted_ther
     await here.attention.waits.ready()
     assert here.is_refused()
     await here.pass_ticks(1)
+    assert here.has_device
+    await here.pass_ticks(ATTEMPTS)
+    assert not here.has_device
+
+
+async def test_what_is_ready_is_not_given_up_as_long_as_the_scheduler_may_be_about_to_ask() -> None:
+    """It backs off for ten seconds from one attempt to the next."""
+    here = MadeReady()
+    assert here.is_refused()
+    assert not here.may_go()
+    await here.pass_ticks(ATTEMPTS)
+    reported(here.world, "attached")
+    await here.attention.waits.ready()
+    await here.pass_ticks(UNASKED)
     assert here.has_device
     await here.pass_ticks(ATTEMPTS)
     assert not here.has_device

@@ -205,7 +205,7 @@ async def test_r7_whose_waking_is_not_answered_is_woken_again_and_is_not_counted
     for _ in range(3):
         await here.waits.ready()
     assert here.wakes.woken == [("p", "n1")] * 2
-    assert here.attention._refusals[POD.uid] == 0
+    assert here.attention._refusals[POD.uid] == -UNASKED
 
 
 async def test_whom_nothing_was_made_for_is_not_counted_when_all_are_looked_at() -> None:
