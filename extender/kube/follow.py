@@ -74,8 +74,9 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
 class _Following:
     """Where one follow is: *position* is the version up to which all was told; without one, a list is next.
 
-    *heard* is when there was news last, or it was found that there is none. *listed* is the version of the last list.
-    Where a watch from that finds it too old already, the list has taken too long, and the next one has larger pages.
+    *heard* is when there was news last, or it was found that there is none; *opened*, when the last watch was. *listed*
+    is the version of the last list. Where a watch from that finds it too old already, the list has taken too long, and
+    the next one has larger pages.
 
     One that is *shaken* asks how far the cluster is before it goes on: a store is restored while API servers are away,
     and a watch from a version that the cluster no longer has brings nothing until it has come there again. A cluster
@@ -92,6 +93,7 @@ class _Following:
         self._position = self._listed = ""
         self._page_size = PageSize(rhythm.page_items)
         self._barren, self._heard = 0, self._pace.now()
+        self._opened = self._heard
         self._is_in_doubt = self._is_shaken = self._is_absent = False
 
     async def once(self, served: Served | None) -> Remedy:
@@ -149,14 +151,14 @@ class _Following:
         return None
 
     async def _watch(self, served: Served) -> Setback | None:
-        if self._is_shaken and isinstance(version := await self._probed(served), Setback):
-            return version
+        if self._is_shaken and isinstance(setback := await self._resumed(served), Setback):
+            return setback
         began, before, was_in_doubt = self._pace.now(), self._position, self._is_in_doubt
         seconds = self._seconds()
         opened = await self._api.open(served.path(), self._query(seconds))
         if not isinstance(opened, Stream):
             return setback_of(opened)
-        self._heard = began
+        self._opened = began
         delivery = Delivery(served, self._sink, before, self._rhythm.recent)
         with self._rhythm.watches.reading(self._resource, opened, began):
             setback = await self._drain(opened, delivery)
@@ -193,7 +195,8 @@ class _Following:
         # A brief watch is left the time to end by itself.
         patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_in_doubt else self._rhythm.quiet_s
         while True:
-            chunk = await stream.read(max(0.0, self._heard + patience_s - self._pace.now()))
+            since = max(self._heard, self._opened)
+            chunk = await stream.read(max(0.0, since + patience_s - self._pace.now()))
             if isinstance(chunk, bytes):
                 return chunk
             setback = await self._ask(served) if chunk is None else setback_of(chunk)
@@ -214,6 +217,16 @@ class _Following:
         if not self._is_in_doubt:
             self._advance(self._position, asked)
         return None
+
+    async def _resumed(self, served: Served) -> Setback | None:
+        """Find out how far the cluster is before another watch, and what that means where nothing was heard for long.
+
+        Watches may be cut again and again before anybody asks about them, as by a proxy that ends what is quiet.
+        """
+        if self._pace.now() - self._heard >= self._rhythm.quiet_s:
+            return await self._ask(served)
+        version = await self._probed(served)
+        return version if isinstance(version, Setback) else None
 
     async def _probed(self, served: Served) -> str | Setback:
         """Return how far the cluster is; that it is not even where we are is a setback."""

@@ -666,6 +666,30 @@ async def test_a_quiet_stream_that_was_asked_about_is_not_asked_about_again_when
     assert kinds[:4] == ["list", "watch", "probe", "watch"]
 
 
+def cutting(script: Script) -> Rhythm:
+    """Return a rhythm for watches that are cut after 20 seconds each, and would be asked about after 30."""
+    pace = Pace(now=lambda: 20.0 * len(watches(script)), sleep=Watcher().sleep, chance=lambda: 0.0)
+    return Rhythm(pace=pace, quiet_s=30.0)
+
+
+async def test_a_quiet_resource_is_asked_about_though_each_watch_is_cut_before_that() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
+        script.add("watch", *[stream(is_cut=True)] * 2, stream(event("BOOKMARK", 12)), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.seen[1:] == ["12"], rhythm=cutting(script))
+    assert watcher.words == ["listed a"]
+    assert [target.rpartition("=")[2] for target in script.asked if "watch" in target][:3] == ["300", "300", "3"]
+
+
+async def test_a_quiet_resource_whose_watches_are_cut_is_current_where_the_cluster_has_not_moved_on() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(is_cut=True))
+        watcher = await followed(api, lambda watcher: len(watcher.troubles) == 5, rhythm=cutting(script))
+    assert [told.at for told in watcher.told if isinstance(told, Seen)] == [0.0, 40.0, 80.0]
+
+
 async def test_whoever_follows_anew_finds_out_too_that_the_cluster_was_set_back() -> None:
     rhythm = Rhythm(pace=Watcher().pace)
     async with scripted() as (script, api):
