@@ -19,7 +19,7 @@ class Features:
     device_binding_conditions: bool = True
     resource_claim_device_status: bool = True
     consumable_capacity: bool = True
-    fractional_capacity_range: bool = True
+    fractional_capacity_range: bool = False
     list_type_attributes: bool = False
     derived_attributes: bool = False
     device_compatibility_groups: bool = False
@@ -35,7 +35,8 @@ GATES: Final = {
     "DRA" + "".join(part.capitalize() for part in field.name.split("_")): field.name for field in fields(Features)
 }
 ALL: Final = Features(**dict.fromkeys(GATES.values(), True))
-# The first minor release in which a gate is on unless somebody turns it off; the others are off up to 1.37.
+# The first minor release in which a gate is on unless somebody turns it off; the others are off up to 1.37. So is
+# DRAFractionalCapacityRange, which takes programs that are told that no older ones are beside them.
 ON_SINCE: Final = {
     "admin_access": 34,
     "prioritized_list": 34,
@@ -45,7 +46,6 @@ ON_SINCE: Final = {
     "device_binding_conditions": 36,
     "consumable_capacity": 36,
     "device_taint_rules": 37,
-    "fractional_capacity_range": 37,
 }
 
 

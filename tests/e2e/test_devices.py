@@ -3,7 +3,7 @@
 import pytest
 
 from tests.controlplane.client import Object, RefusedError, until
-from tests.e2e.world import World
+from tests.e2e.world import SCHEDULER, World, stock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -161,6 +161,23 @@ async def test_shares_of_a_device_are_given_as_far_as_its_capacity_goes(here: Wo
     await here.refused(third, "too few matching devices have enough capacity left")
     await here.finish(pods[0])
     assert await here.bound(third) == "a"
+
+
+async def test_a_share_is_rounded_up_as_kubernetes_own_scheduler_does_it(here: World) -> None:
+    await here.node("a")
+    await here.device_class()
+    policy = {"default": "1", "validRange": {"min": "100m", "step": "100m", "max": "2"}}
+    capacity = {"cores": {"value": "4", "requestPolicy": policy}}
+    await here.slice("a", [{"name": "gpu-0", "allowMultipleAllocations": True, "capacity": capacity}])
+    await here.template("share", here.request(capacity={"requests": {"cores": "250m"}}))
+    taken = []
+    async with stock(here.stage.plane):
+        for scheduler in (SCHEDULER, "default-scheduler"):
+            pod = await here.pod(f"of-{scheduler}", templates=("share",), schedulerName=scheduler)
+            await here.bound(pod)
+            claim = await here.allocated(await here.claim_of(pod))
+            taken += [item["consumedCapacity"] for item in claim["status"]["allocation"]["devices"]["results"]]
+    assert taken[0] == taken[1]
 
 
 async def test_admin_access_reaches_a_device_in_use_and_needs_the_label_of_its_namespace(here: World) -> None:
