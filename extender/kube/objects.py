@@ -90,7 +90,7 @@ def _reserved(consumers: Sequence[Consumer]) -> Json:
 
 def _consumer(item: Consumer) -> Json:
     group = {"apiGroup": item.api_group} if item.api_group else {}
-    return {**group, "resource": item.resource, "name": item.name, "uid": item.uid}
+    return {**dict(item.more), **group, "resource": item.resource, "name": item.name, "uid": item.uid}
 
 
 def annotated(uid: Uid, annotation: str, value: str) -> Json:

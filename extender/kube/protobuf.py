@@ -35,9 +35,10 @@ def with_annotation(claim: bytes, name: str, value: str) -> bytes:
 
 
 def reserved(claim: bytes, consumers: Sequence[Consumer]) -> bytes:
-    """Return a claim that is reserved for *consumers*, and for nobody else."""
+    """Return a claim that is reserved for *consumers*, and for nobody else; who is there already stays as he is."""
     parts = [field(number, _unreserved(read) if number == STATUS else read) for number, read in _fields(claim)]
-    listed = (field(RESERVED_FOR, _consumer(each)) for each in consumers)
+    there = [entry for number, read in _fields(claim) if number == STATUS for entry in _reserved(read)]
+    listed = (field(RESERVED_FOR, _entry(each, there)) for each in consumers)
     return b"".join([*parts, field(STATUS, b"".join(listed))])
 
 
@@ -68,6 +69,15 @@ def _envelope(body: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _unreserved(status: bytes) -> bytes:
     return b"".join(field(number, read) for number, read in _fields(status) if number != RESERVED_FOR)
+
+
+def _reserved(status: bytes) -> list[bytes]:
+    return [read for number, read in _fields(status) if number == RESERVED_FOR]
+
+
+def _entry(item: Consumer, there: Sequence[bytes]) -> bytes:
+    uid = field(CONSUMER, item.uid.encode())
+    return next((entry for entry in there if uid in entry), None) or _consumer(item)
 
 
 def _consumer(item: Consumer) -> bytes:

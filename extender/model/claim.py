@@ -123,12 +123,13 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """An entry of ``status.reservedFor``."""
+    """An entry of ``status.reservedFor``; *more*: its fields that are not known here, which stay."""
 
     resource: str
     name: str
     uid: Uid
     api_group: str = ""
+    more: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

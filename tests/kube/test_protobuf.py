@@ -63,6 +63,15 @@ def test_of_a_status_only_whom_it_is_reserved_for_changes() -> None:
     assert reserved(before, []) == kept + field(3, b"")
 
 
+def test_whoever_stays_among_whom_it_is_reserved_for_stays_as_it_was() -> None:
+    one, other = (Consumer(resource="pods", name=name, uid=Uid(name * 8)) for name in "pq")
+    newer = field(2, b"\x1a\x04pods\x22\x01p\x2a\x08pppppppp\x30\x01")  # with a number that is not known here
+    joining = field(2, b"\x1a\x04pods\x22\x01q\x2a\x08qqqqqqqq")
+    before = field(3, ALLOCATION + newer)
+    assert reserved(before, [one, other]) == field(3, ALLOCATION) + field(3, newer + joining)
+    assert reserved(before, [other]) == field(3, ALLOCATION) + field(3, joining)
+
+
 @pytest.mark.parametrize(
     "body",
     [

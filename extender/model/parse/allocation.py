@@ -12,6 +12,7 @@ from extender.model.parse.selection import selector_of, toleration_of
 
 USUAL: Final = frozenset(("request", "driver", "pool", "device"))
 CONSUMERS: Final = "reservedFor"
+CONSUMER: Final = frozenset(("apiGroup", "resource", "name", "uid"))
 # Who is not known, and none of those that are: what it uses is freed for nobody.
 SOMEBODY: Final = Consumer(resource="", name="", uid=Uid(""))
 
@@ -99,6 +100,7 @@ def _consumer_of(fields: Fields) -> Consumer:
         name=shared_soon(fields.text("name")),
         uid=Uid(shared_soon(fields.text("uid"))),
         api_group=fields.text("apiGroup"),
+        more=tuple((name, fields.raw[name]) for name in fields.unknown(CONSUMER)),
     )
 
 

@@ -72,6 +72,12 @@ def test_a_consumer_has_its_group() -> None:
     )
 
 
+def test_what_is_not_known_of_a_consumer_is_kept() -> None:
+    entry = {"resource": "pods", "name": "p", "uid": "u", "since": {"node": "n1"}}
+    (consumer,) = read_claim(changed(CLAIM, "status", "reservedFor", value=[entry])).reserved_for
+    assert consumer.more == (("since", {"node": "n1"}),)
+
+
 def test_an_empty_share_is_none() -> None:
     claim = read_claim(changed(CLAIM, "status", "devices", 0, "shareID", value=""))
     assert claim.device_conditions[0].share_id is None
