@@ -16,6 +16,9 @@ class Freshness:
         self._unlisted = set(self._seen)
         # Why reading did not go on, until it does.
         self._troubles: dict[str, str] = {}
+        # Listed nowhere just now, as where the API server went back to a release that has none of it. Nobody is to wait
+        # until that is believed.
+        self._absent: set[str] = set()
         self.vital = frozenset(resource.name for resource in followed if resource.is_vital)
 
     def note(self, told: Told) -> None:
@@ -24,8 +27,11 @@ class Freshness:
             self._seen[told.resource.name] = told
             self._unlisted.discard(told.resource.name)
             self._troubles.pop(told.resource.name, None)
+            self._absent.discard(told.resource.name)
         elif isinstance(told, Trouble):
             self._troubles[told.resource.name] = told.why
+            is_lacking = told.is_absent and not told.resource.is_everywhere
+            (self._absent.add if is_lacking else self._absent.discard)(told.resource.name)
 
     def troubles(self) -> list[str]:
         """Say of each resource that is not read just now why."""
@@ -38,7 +44,7 @@ class Freshness:
 
     def is_listed_since(self, at: float) -> bool:
         """Tell whether what is vital was known to be current at *at* or later."""
-        seen = (self._seen[name] for name in self.vital)
+        seen = (self._seen[name] for name in self.vital - self._absent)
         return all(item is not None and item.at >= at for item in seen)
 
     @property
@@ -72,7 +78,8 @@ class Freshness:
 
     def outdated(self, before: float) -> list[str]:
         """Name what is vital and was last known to be current *before* that."""
-        return [name for name in self._seen if name in self.vital and _is_older(self._seen[name], before)]
+        needed = self.vital - self._absent
+        return [name for name in self._seen if name in needed and _is_older(self._seen[name], before)]
 
     def version(self, resource: Resource) -> str:
         """Return the resourceVersion up to which *resource* is known; empty where it was never listed."""

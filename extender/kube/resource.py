@@ -34,8 +34,8 @@ class Resource:
 
     *only* is a field selector: of what it leaves out nothing is told, and what ceases to match is told as gone.
     *served_as* is what the API server calls it, where that is not its *name*: pods are followed in two ways.
-    *is_vital*: without it nobody is answered. *rest_s*: between two looks at what a watch has brought; what nobody
-    waits for comes cheaper together. *reading*: what of each object is looked at.
+    *is_vital*: without it nobody is answered. *is_everywhere*: each release has it. *rest_s*: between two looks at what
+    a watch has brought; what nobody waits for comes cheaper together. *reading*: what of each object is looked at.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Resource:
     only: str = ""
     served_as: str = ""
     is_vital: bool = True
+    is_everywhere: bool = True
     rest_s: float = 0.0
     reading: Reading = WHOLE
 
@@ -127,6 +128,7 @@ RULES: Final = Resource(
     group=DRA,
     versions=("v1", "v1beta2", "v1alpha3"),
     parse=of_any_version(parse_rule),
+    is_everywhere=False,
 )
 RESOURCES: Final = (NODES, PODS, SLICES, CLAIMS, CLASSES, RULES, BOUND)
 

@@ -29,11 +29,13 @@ class Trouble:
     """Reading *resource* did not go on; it is tried again.
 
     Where the cluster *is_behind* what was known of it, that may never have been so, until something is ``Seen`` again.
+    What *is_absent* was served before, and is listed by no API server that has answered since.
     """
 
     resource: Resource
     why: str
     is_behind: bool = False
+    is_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

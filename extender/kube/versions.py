@@ -56,7 +56,8 @@ class Versions:
                 break
             found = self._judged(resource, looked)
             if isinstance(found, Setback):
-                self._sink(Trouble(resource, f"discovery: {found.why}"))
+                is_absent = isinstance(looked, _Absent) and resource.name in self._served
+                self._sink(Trouble(resource, f"discovery: {found.why}", is_absent=is_absent))
                 await backoff.wait(found.pause_s)
             else:
                 self._found[resource.name] = found

@@ -862,10 +862,18 @@ def with_rules_until_the_watch_ends(script: Script, *listed: bytes) -> None:
 async def test_what_was_served_is_kept_where_another_api_server_does_not_list_it() -> None:
     older, newer = resources("resourceclaims"), resources("resourceclaims", "devicetaintrules")
     async with scripted() as (script, api):
-        with_rules_until_the_watch_ends(script, *[older] * 5, newer)
+        with_rules_until_the_watch_ends(script, *[older] * 3, failure(500, "InternalError"), older, newer)
         watcher = await followed(api, lambda watcher: len(watcher.seen) == 2, resource=RULES)
         asked_again = [head for head in script.headers if "GET /apis" in head and "?" not in head][2:]
     assert watcher.words == ["listed ", "listed "]
+    assert [told.is_absent for told in watcher.told if isinstance(told, Trouble)] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        True,
+    ]
     # Who stands behind the address that we have is asked again only on another connection.
     assert asked_again
     assert all("Connection: close" in head for head in asked_again)

@@ -3,8 +3,8 @@
 import pytest
 
 from extender.kube.freshness import Freshness
-from extender.kube.resource import BOUND, CLAIMS, NODES, PODS, Resource
-from extender.kube.told import Seen, Unserved
+from extender.kube.resource import BOUND, CLAIMS, NODES, PODS, RULES, Resource
+from extender.kube.told import Seen, Trouble, Unserved
 
 
 def test_each_part_of_a_view_has_its_age() -> None:
@@ -40,6 +40,20 @@ def test_all_that_is_vital_is_listed_since_then_or_nothing_is() -> None:
     assert not freshness.is_listed_since(10.1)
     freshness.note(Unserved(NODES, 12.0))
     assert freshness.is_listed_since(12.0)
+
+
+def test_what_is_listed_nowhere_is_not_outdated_where_releases_have_none_of_it() -> None:
+    freshness, absent = Freshness((RULES, CLAIMS)), "it is not listed"
+    for resource in (RULES, CLAIMS):
+        freshness.note(Seen(resource, "5", 10.0))
+        freshness.note(Trouble(resource, absent, is_absent=True))
+    assert freshness.outdated(12.0) == ["resourceclaims"]
+    freshness.note(Seen(CLAIMS, "6", 12.0))
+    assert freshness.outdated(12.0) == []
+    assert freshness.is_listed_since(12.0)
+    freshness.note(Trouble(RULES, "connection refused"))
+    assert freshness.outdated(12.0) == ["devicetaintrules"]
+    assert not freshness.is_listed_since(12.0)
 
 
 @pytest.mark.parametrize(
