@@ -1,12 +1,14 @@
-"""An API server on which features are off: what it does not store of what it is sent, and does not tell of."""
+"""Features of an API server. Where they are off it does not store all that it is sent, and does not tell of that."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
+from extender.allocation.features import GATES, features_by_default
 from tests.controlplane.client import until
-from tests.controlplane.plane import Plane
+from tests.controlplane.plane import OPTIONS, Plane
 from tests.e2e.test_conditions import attachable
 from tests.e2e.world import World, impatient, staged, world_on
 
@@ -21,6 +23,17 @@ async def without(plane: Plane, *gates: str) -> AsyncIterator[World]:
         world_on(stage) as here,
     ):
         yield here
+
+
+async def test_an_api_server_has_by_default_the_features_that_are_assumed(control_plane: Plane) -> None:
+    async with control_plane.client() as admin:
+        told = await admin.must("GET", "/metrics")
+    found = dict(re.findall(r'^kubernetes_feature_enabled\{name="(DRA\w+)".*\} (\d)$', told, re.MULTILINE))
+    minor, set_here = control_plane.minor, " ".join(OPTIONS.get(control_plane.minor, ()))
+    assumed = features_by_default(int(minor.partition(".")[2]))
+    gates = [gate for gate in GATES if gate in found and gate not in set_here]
+    assert gates
+    assert {gate: found[gate] == "1" for gate in gates} == {gate: getattr(assumed, GATES[gate]) for gate in gates}
 
 
 async def test_a_pod_is_not_bound_where_conditions_of_its_device_are_not_kept(control_plane: Plane) -> None:
