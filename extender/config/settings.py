@@ -160,7 +160,8 @@ class Holds:
         Key(
             "seconds before a claim of ours that keeps its pod on nodes where it does not fit is deallocated; "
             "each refusal of its pod counts as one, none while others end who were evicted for it there. "
-            "What is made ready still is deallocated only where there is something for the pod elsewhere",
+            "What is made ready still is deallocated only where there is something for the pod elsewhere; once it is "
+            "ready, counting begins when kube-scheduler asks about the pod, or after 30 seconds",
             least=1,
         ),
     ] = 3
