@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from extender.topology.partitions import EVEN, Demand, Remains, share_of
+from extender.topology.partitions import Remains, share_of
 from loadtests.bench.report import RESULTS
 from loadtests.quality.chip import A100, COMPUTE, PROFILES, Asked, Chip, Rule, State, beside, fitting, rest_of, without
 
@@ -22,9 +22,9 @@ CHIPS = 8
 Placing = Callable[[Sequence[State], str], tuple[int, int] | None]
 
 
-def ours(demand: Demand = EVEN) -> Placing:
+def ours() -> Placing:
     """Lose the least of what is left; of equal ones take the fullest GPU, then what is published first."""
-    remains = Remains(A100, demand)
+    remains = Remains(A100)
     known: dict[tuple[State, str], tuple[int, int, int] | None] = {}
 
     def offer(state: State, profile: str) -> tuple[int, int, int] | None:
@@ -67,14 +67,8 @@ def at_random() -> Placing:
     return placing
 
 
-def placings(asked: Asked) -> dict[str, Placing]:
-    return {
-        "random": at_random(),
-        "first fit": first_fit,
-        "fullest first": fullest_first,
-        "ours": ours(),
-        "ours, mix known": ours(asked.counts),
-    }
+def placings() -> dict[str, Placing]:
+    return {"random": at_random(), "first fit": first_fit, "fullest first": fullest_first, "ours": ours()}
 
 
 def on_one(placing: Placing) -> Rule:
@@ -134,7 +128,7 @@ def one(asked: Asked) -> Iterator[str]:
     yield f"\nOne A100, {asked.name}, {len(chip.number)} states, exact. Lost, as a share of what is asked for"
     yield HEAD
     for load in LOADS:
-        rules = {name: on_one(placing) for name, placing in placings(asked).items()} | {"random": fitting}
+        rules = {name: on_one(placing) for name, placing in placings().items()} | {"random": fitting}
         # On one GPU the fullest is the first.
         del rules["fullest first"]
         for name, rule in (rules | {"optimum": chip.best(asked, load)}).items():
@@ -147,7 +141,7 @@ def eight(asked: Asked) -> Iterator[str]:
     yield HEAD
     for load in LOADS:
         run = Run(asked, load)
-        for name, placing in placings(asked).items():
+        for name, placing in placings().items():
             told = [run.blocking(placing, seed) for seed in SEEDS]
             yield row(name, asked, load, {profile: mean(each[profile] for each in told) for profile in asked.counts})
 

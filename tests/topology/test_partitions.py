@@ -196,15 +196,6 @@ def test_those_of_other_groups_may_not_join() -> None:
     assert [remains.placements(after, profile) for profile in pattern.profiles] == [1, 0]
 
 
-def test_what_is_asked_for_decides_what_is_kept() -> None:
-    rest = A100.untouched
-    halves = Remains(A100, {"3g.20gb": 1, "unknown": 9})
-    after = halves.after(rest, cut("1g.5gb", 6))
-    assert after
-    assert halves.value(after) == ONE // 2
-    assert Remains(A100, {"unknown": 9}).value(after) == Remains(A100).value(after)
-
-
 def test_an_overdrawn_chip_gives_nothing() -> None:
     rest = A100.rest((-1, *A100.whole[1:]), (None,), tuple(one.copies for one in A100.cuts))
     assert Remains(A100).value(rest) == 0
