@@ -122,8 +122,7 @@ class Panel:
                 sites[index] = place
         # What leads is chosen for all asks together, and each ask is judged by its own policy afterwards.
         policy, mix = self.policies[at.claim].relaxed, self.mixes[self._asks[at].class_name]
-        rankers = ((group, self._memory.rankers.of(group, policy, mix)) for group in machine)
-        groups = tuple(_anchored(group, ranker) for group, ranker in rankers)
+        groups = tuple(Anchored(self._memory.rankers.of(group, policy, mix), group) for group in machine)
         return Ground(board, groups, tuple(sites))
 
 
@@ -248,13 +247,6 @@ def _is_spoilt(situation: Situation, pick: Pick) -> bool:
     if not ask.capacity or ask.takes_all or ask.is_admin or situation.is_shareable(place):
         return False
     return is_spoilt(situation.board.candidates[place].device, ask.capacity)
-
-
-def _anchored(group: Group, ranker: Ranker) -> Anchored:
-    def tell(free: int, mask: int) -> tuple[Part, ...]:
-        return tuple(part for part in parts_of(group, ranker, free, mask) if part.value or part.name != "zones")
-
-    return Anchored(ranker, group.indices, group.links.is_known, tell, group.form)
 
 
 def _by_ask(picks: Iterable[Pick]) -> list[tuple[At, list[Pick]]]:

@@ -11,24 +11,26 @@ from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.aliases import Address, Place
-from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
 from extender.topology.choice import Ranker
 from extender.topology.forms import Form
+from extender.topology.machine import Group
 
 
 class Anchored(NamedTuple):
-    """Linked devices of one kind: who ranks their sets, and where each of the shape is among the candidates.
-
-    *is_known* tells whether more than levels is known of their links; *tell* says what a set out of what is free is
-    worth, in parts; masks are of the shape. *form* is what is large of it.
-    """
+    """Linked devices of one kind, by their places among the candidates of a board, and who ranks their sets."""
 
     ranking: Ranker
-    places: tuple[int, ...]
-    is_known: bool = True
-    tell: Callable[[int, int], tuple[Part, ...]] | None = None
-    form: Form | None = None
+    group: Group
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        return self.group.indices
+
+    @property
+    def is_known(self) -> bool:
+        """Whether more than levels is known of their links."""
+        return self.group.links.is_known
 
     @property
     def mask(self) -> int:
@@ -195,4 +197,4 @@ Grounds = Callable[[Situation], Ground]
 
 def forms_of(ground: Ground) -> Iterator[Form]:
     """Yield what of a ground is large."""
-    return (group.form for group in ground.groups if group.form)
+    return (anchored.group.form for anchored in ground.groups)

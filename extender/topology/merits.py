@@ -8,13 +8,13 @@ from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affinity, cover, paired, zones_of
 from extender.topology.appraisal import Appraisal, Part
-from extender.topology.choice import Choice
 from extender.topology.companions import PARTNERED, ZONED, Companions
 from extender.topology.ground import Anchored, Kind
 from extender.topology.memo import Memo
 from extender.topology.policy import ZONE
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
+from extender.topology.words import parts_of
 
 # Sets of which it is remembered how good they are for one ask.
 UNITIES: Final = 1 << 14
@@ -69,7 +69,9 @@ class Merits:
     def _parts(self, picks: Sequence[Pick], beside: Sequence[Pick]) -> Iterator[Part]:
         leads = self.scene.given(picks, Role.LEAD)
         for group, free, mask in self._linked(leads):
-            yield from group.tell(free, mask) if group.tell else _plainly(group.ranking.of(free, mask))
+            told = parts_of(group.group, group.ranking, free, mask)
+            # On which NUMA nodes they are is told of all that leads.
+            yield from (part for part in told if part.value or part.name != "zones")
         every = (*picks, *beside)
         leads, partners = (self.scene.given(every, role) for role in (Role.LEAD, Role.PARTNER))
         placed = leads or partners or self.scene.given(picks, Role.ZONE)
@@ -149,11 +151,6 @@ class Merits:
 def _claims_of(picks: Sequence[Pick], places: int) -> list[int]:
     """Return the claims that have any of *places*."""
     return sorted({pick.at.claim for pick in picks if places >> pick.place & 1})
-
-
-def _plainly(choice: Choice) -> Iterator[Part]:
-    quality, change = 100 * choice.quality // ONE, 100 * choice.change // ONE
-    yield Part("links", choice.value, f"links at {quality}% of the best, what is left at {change:+}%")
 
 
 def noun_of(driver: str) -> str:

@@ -94,10 +94,7 @@ def grounds(configuration: Configuration | None = None) -> Grounds:
 def ground_on(board: Board, configuration: Configuration) -> Ground:
     """Say what stands on *board*."""
     members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
-    groups = [
-        Anchored(Ranker(group.shape, MIX), group.indices, group.links.is_known)
-        for group in groups_of(board.node, members, configuration)
-    ]
+    groups = [Anchored(Ranker(group.shape, MIX), group) for group in groups_of(board.node, members, configuration)]
     aliases = {name: tuple(names) for name, names in ALIASES.items()}
     return Ground(board, tuple(groups), tuple(place_of(member, aliases) for member in members))
 
