@@ -134,13 +134,12 @@ class Preferring:
     ) -> None:
         self._memory, self._policies, self._mixes = memory, policies, mixes
         self._panel = panel = Panel(memory, question, policies, mixes)
-        wholes, divisible = memory.partitioned.wholes, memory.partitioned.divisible
-        linked = Linked(panel.wiring, Tightest(), self._firm, wholes, divisible)
+        linked = Linked(panel.wiring, Tightest(), self._firm, memory.partitioned)
         self._alone = Framed(memory.partitioned.placed(panel.placing), memory.shared, linked)
         self._limits = Limits(policies, memory.atlas.on, panel.ranker)
         # Whose policies differ, or are strict, is judged claim by claim and request by request.
         joins = len(set(policies)) == 1 and not self._firm
-        together = Together(panel.ground, self._alone, wholes, divisible)
+        together = Together(panel.ground, self._alone, memory.partitioned)
         self._ensemble = Ensemble(together, self._alone, joins=joins)
 
     def manner(self, manner: Manner) -> Manner:

@@ -14,6 +14,7 @@ from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
 from extender.topology.choice import Ranker
+from extender.topology.partitioned import Partitioned
 from extender.topology.policy import Wish
 
 # A value, and places among the candidates of a board.
@@ -29,21 +30,6 @@ class Wired(NamedTuple):
 
 # Tells how the devices of a board are linked, and who chooses for an ask.
 Wiring = Callable[[Board, At], Sequence[Wired]]
-# Tells which devices of a mask are whole: nobody has any part of them.
-Wholes = Callable[[Situation, int], int]
-# Tells which devices of a board could be given in parts instead.
-Divisible = Callable[[Board], int]
-
-
-def unheld(situation: Situation, mask: int) -> int:
-    """Tell which devices of a mask nobody holds: where none is cut, these are the whole ones."""
-    return mask & situation.unheld
-
-
-def undivided(board: Board) -> int:
-    """Tell that no device could be given in parts."""
-    del board
-    return 0
 
 
 def taken(situation: Situation, picks: Iterable[tuple[At, int]]) -> int:
@@ -54,22 +40,18 @@ def taken(situation: Situation, picks: Iterable[tuple[At, int]]) -> int:
 class Linked:
     """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last.
 
-    For claims that are *strict* there is nothing beside sets of one shape. *wholes* tells what is free as a whole: by
-    that it is judged what a set leaves. Of equal sets that with the fewest *divisible* devices comes first.
+    For claims that are *strict* there is nothing beside sets of one shape. *partitioned* tells what is free as a whole:
+    by that it is judged what a set leaves. Of equal sets that comes first with the fewest devices that could be given
+    in parts.
     """
 
     def __init__(
-        self,
-        wiring: Wiring,
-        otherwise: Preference,
-        strict: Collection[int],
-        wholes: Wholes,
-        divisible: Divisible = undivided,
+        self, wiring: Wiring, otherwise: Preference, strict: Collection[int], partitioned: Partitioned
     ) -> None:
         self._wiring = wiring
         self._otherwise = otherwise
         self._strict = strict
-        self._wholes, self._divisible = wholes, divisible
+        self._partitioned = partitioned
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         return self._otherwise.order(situation)
@@ -79,8 +61,8 @@ class Linked:
     ) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
         every = self._wiring(situation.board, at) if size else ()
-        free = self._wholes(situation, mask_of(range(len(situation.usages)))) & ~taken(situation, picks) if every else 0
-        cut = mask & self._divisible(situation.board)
+        free = self._partitioned.wholes(situation, -1) & ~taken(situation, picks) if every else 0
+        cut = mask & self._partitioned.divisible(situation.board)
         valued = (_whole_first(_valued(wired, free, mask, size), cut if cut != mask else 0) for wired in every)
         seen = set[tuple[int, ...]]()
         for _, places in merge(*valued, key=lambda entry: -entry[0]):

@@ -14,7 +14,7 @@ from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.ground import Ground, Kind
-from extender.topology.linked import Divisible, Wholes, undivided, unheld
+from extender.topology.partitioned import Partitioned
 from extender.topology.portions import WHOLE, taken_of
 
 
@@ -43,15 +43,11 @@ def offered(situation: Situation, at: At) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A situation and the ground under it. *wholes* tells which devices are there for sets of others.
-
-    *divisible* tells which of them could be given in parts instead.
-    """
+    """A situation and the ground under it. *partitioned* tells which devices are there for sets of others."""
 
     situation: Situation
     ground: Ground
-    wholes: Wholes = unheld
-    divisible: Divisible = undivided
+    partitioned: Partitioned
 
     @cached_property
     def asks(self) -> dict[Turn, At]:
@@ -91,12 +87,12 @@ class Scene:
     @cached_property
     def whole(self) -> int:
         """The mask of that of which nobody has any part."""
-        return self.wholes(self.situation, self._every)
+        return self.partitioned.wholes(self.situation, -1)
 
     @cached_property
     def divided(self) -> int:
         """The mask of that which others could have parts of."""
-        return self.divisible(self.ground.board)
+        return self.partitioned.divisible(self.ground.board)
 
     @property
     def cut(self) -> int:
@@ -189,10 +185,6 @@ class Scene:
         if mask & self.ground.partners:
             return Role.PARTNER
         return Role.ZONE if mask & self.ground.zoned else Role.OTHER
-
-    @property
-    def _every(self) -> int:
-        return (1 << len(self.situation.usages)) - 1
 
     def _products(self, at: At) -> int:
         sites = self.ground.at(places_of(self.mask(at)))

@@ -13,8 +13,8 @@ from extender.topology.appraisal import Appraisal
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.ground import Grounds
 from extender.topology.leads import Leads
-from extender.topology.linked import Divisible, Wholes, undivided, unheld
 from extender.topology.memo import Memo
+from extender.topology.partitioned import Partitioned
 from extender.topology.scene import Role, Scene
 
 # Situations that are remembered: searches of several nodes may take turns.
@@ -26,13 +26,11 @@ PATIENCE: Final = 1000
 class Together:
     """Lets accelerators choose first, with an eye on what is free around them; what is not known goes *otherwise*.
 
-    *wholes* tells which devices are there for sets of others, *divisible* which could be given in parts instead.
+    *partitioned* tells which devices are there for sets of others, and which could be given in parts instead.
     """
 
-    def __init__(
-        self, ground_of: Grounds, otherwise: Preference, wholes: Wholes = unheld, divisible: Divisible = undivided
-    ) -> None:
-        self._ground_of, self._otherwise, self._wholes, self._divisible = ground_of, otherwise, wholes, divisible
+    def __init__(self, ground_of: Grounds, otherwise: Preference, partitioned: Partitioned) -> None:
+        self._ground_of, self._otherwise, self._partitioned = ground_of, otherwise, partitioned
         self._chosen: Memo[int, Cast] = Memo(SITUATIONS)
 
     def order(self, situation: Situation) -> Sequence[Turn]:
@@ -81,7 +79,7 @@ class Together:
         known = self._chosen.get(id(situation))
         if known is None or known.scene.situation is not situation:
             ground = self._ground_of(situation)
-            known = self._chosen[id(situation)] = Cast(Scene(situation, ground, self._wholes, self._divisible))
+            known = self._chosen[id(situation)] = Cast(Scene(situation, ground, self._partitioned))
         return known
 
     def _sets(self, cast: Cast, wanted: Wanted) -> Sets:

@@ -13,6 +13,7 @@ from extender.allocation.preference import Tightest
 from extender.allocation.solve import Manner, Solution, solving
 from extender.allocation.work import finished
 from extender.model.device import Attribute, Device, ResourceSlice
+from extender.topology.partitioned import Partitioned
 from extender.topology.together import Together
 from loadtests.bench.report import RESULTS
 from loadtests.quality.hopper import GPU, NIC, board, device, gpu, grounds, key, question, sliced, usages
@@ -157,7 +158,7 @@ class Comparison:
     """Ways to choose, side by side; what each has worked out serves for all runs."""
 
     sites: dict[str, Site] = field(
-        default_factory=lambda: {"first": Site(None), "ours": Site(Together(grounds(), Tightest()))}
+        default_factory=lambda: {"first": Site(None), "ours": Site(Together(grounds(), Tightest(), Partitioned()))}
     )
 
     def lines(self, name: str, run: Run) -> Iterator[str]:

@@ -16,6 +16,7 @@ from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Question
 from extender.allocation.solve import Manner, Solution, solving
 from extender.allocation.work import finished
+from extender.topology.partitioned import Partitioned
 from extender.topology.together import Together
 from loadtests.bench.report import RESULTS
 from loadtests.quality.hopper import CORES, CPU, GPU, NIC, board, grounds, key, question, usages
@@ -216,7 +217,7 @@ class Comparison:
         default_factory=lambda: {
             "first": Site(None),
             "tightest": Site(Tightest()),
-            "ours": Site(Together(grounds(), Tightest())),
+            "ours": Site(Together(grounds(), Tightest(), Partitioned())),
         }
     )
 

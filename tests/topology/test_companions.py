@@ -21,6 +21,7 @@ from extender.model.device import Device
 from extender.model.names import ClassName, DriverName, ObjectKey, Uid
 from extender.topology import companions
 from extender.topology.alignment import covered
+from extender.topology.partitioned import Partitioned
 from extender.topology.together import Together
 from loadtests.quality.hopper import CLASSES, CPU, GPU, NIC, board, device, gpu, grounds, sliced, usages
 
@@ -51,7 +52,7 @@ def counted(**wanted: int) -> Question:
 
 
 def solved(asked: Question, on: Board, held: Sequence[str] = ()) -> tuple[Together, Solution]:
-    together = Together(grounds(), Tightest())
+    together = Together(grounds(), Tightest(), Partitioned())
     keys = [candidate.key for candidate in on.candidates if candidate.key.device in held]
     found = finished(solving(asked, on, usages(keys), Manner(preference=together, is_lenient=True)))
     assert isinstance(found, Solution)

@@ -12,6 +12,7 @@ from extender.allocation.solve import Manner, Solution
 from extender.model.device import Device
 from extender.topology.choice import Ranker
 from extender.topology.linked import Linked, Wired
+from extender.topology.partitioned import Partitioned
 from extender.topology.residual import Mix
 from extender.topology.shape import Shape, shape_of
 from tests.allocation.small import CLASSES, claim, cluster, device, holder, node, published, question, request
@@ -32,7 +33,7 @@ def linked(*shapes: Shape) -> Linked:
             for ranker, start in zip(rankers, starts, strict=True)
         ]
 
-    return Linked(wiring, Tightest(), (), lambda situation, mask: mask & situation.unheld)
+    return Linked(wiring, Tightest(), (), Partitioned())
 
 
 def devices(count: int) -> list[Device]:

@@ -22,6 +22,7 @@ from extender.model.names import DeviceKey, DeviceName
 from extender.topology.choice import Choice, Ranker
 from extender.topology.ground import Ground
 from extender.topology.leads import WORKED, Leads
+from extender.topology.partitioned import Partitioned
 from extender.topology.quality import ONE
 from extender.topology.tables import shipped
 from extender.topology.together import Together
@@ -51,7 +52,7 @@ HOPPER = board()
 def solved(
     asked: Question, held: Collection[str], on: Board = HOPPER, cores: Sequence[int] = (0, 0)
 ) -> tuple[Together, Solution] | None:
-    together = Together(grounds(), Tightest())
+    together = Together(grounds(), Tightest(), Partitioned())
     answer = finished(solving(asked, on, usages(map(_key, held), cores), Manner(preference=together, is_lenient=True)))
     return (together, answer) if isinstance(answer, Solution) else None
 
@@ -390,7 +391,7 @@ def test_sets_that_a_ranking_leaves_out_are_not_tried() -> None:
     groups = tuple(
         group._replace(ranking=OnOneNuma(group.ranking.make, group.ranking.residual.mix)) for group in ground.groups
     )
-    strict = Together(lambda one: Ground(one.board, groups, ground.sites), Tightest())
+    strict = Together(lambda one: Ground(one.board, groups, ground.sites), Tightest(), Partitioned())
     found = solved(question({"gpu": 2}), [])
     assert found
     situation, at = found[1].situation, found[1].picks[0].at
@@ -410,7 +411,7 @@ def test_while_many_sets_are_looked_at_others_may_have_their_turn(monkeypatch: p
     found = solved(question({"gpu": 4, "nic": 4}), ["net-0", "net-2", "net-5", "net-7"])
     assert found
     situation, at = found[1].situation, next(pick.at for pick in found[1].picks if pick.at.slot == 0)
-    together, free = Together(found[0]._ground_of, Tightest()), situation.eligible[at].free
+    together, free = Together(found[0]._ground_of, Tightest(), Partitioned()), situation.eligible[at].free
     looked.clear()
     for _ in range(2):
         for places in together.sets(situation, at, free, 4, ()):

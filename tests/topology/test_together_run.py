@@ -1,6 +1,7 @@
 import pytest
 
 from extender.allocation.preference import Tightest
+from extender.topology.partitioned import Partitioned
 from extender.topology.together import Together
 from loadtests.quality.hopper import grounds
 from loadtests.quality.together import ASKED, NICS, Run, Site, State, Tally, fullest, jointly
@@ -28,7 +29,7 @@ def test_every_pod_fits_on_an_empty_node(what: int | str) -> None:
 
 
 def test_choosing_together_is_better_than_one_request_after_another() -> None:
-    ours, plain = Site(Together(grounds(), Tightest())), Site(Tightest())
+    ours, plain = Site(Together(grounds(), Tightest(), Partitioned())), Site(Tightest())
     run = Run(nodes=2, load=0.9, warm_up=50, arrivals=500)
     together, apart = run.tally(jointly(ours), seeds=(3,)), run.tally(fullest(plain), seeds=(3,))
     assert together.on_root >= 0.95 * together.could_be_on_root

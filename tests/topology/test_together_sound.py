@@ -15,6 +15,7 @@ from extender.allocation.solve import BEST, Manner
 from extender.cli.allocate import answer
 from extender.topology.ground import Ground
 from extender.topology.machine import Group
+from extender.topology.partitioned import Partitioned
 from extender.topology.policy import Summands
 from extender.topology.together import Together
 from loadtests.quality.hopper import grounds
@@ -53,7 +54,7 @@ def known(number: int) -> Manner:
             made[id(board)] = Ground(board, tuple(groups), ground.sites)
         return made[id(board)]
 
-    return Manner(Telling(one_known, Tightest()), is_lenient=True)
+    return Manner(Telling(one_known, Tightest(), Partitioned()), is_lenient=True)
 
 
 def knowing(group: Group, *, is_known: bool) -> Group:
