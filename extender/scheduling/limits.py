@@ -7,7 +7,7 @@ from typing import Final
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.eligibility import Eligible
-from extender.allocation.masks import mask_of, places_of
+from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.preference import NO_SET, PASSED, Preference, Turn
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -114,7 +114,7 @@ class Limits:
 
     def _is_linked(self, machine: Machine, at: At, places: Collection[int]) -> bool:
         group = next((group for group in machine if set(places) <= set(group.indices)), None)
-        return group is not None and self.ranker(group, at).make.is_linked(group.mask(places))
+        return group is not None and self.ranker(group, at).make.is_linked(within(group.indices, mask_of(places)))
 
 
 class Limited:

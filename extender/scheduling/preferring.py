@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.masks import mask_of, places_of
+from extender.allocation.masks import mask_of, within
 from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import At, Question
 from extender.allocation.situation import Situation
@@ -197,7 +197,7 @@ class Preferring:
             found.append(Part("evicting", -UNREADY * fatal, f"{fatal} for whose taints the pod is evicted in time"))
         divisible = self._memory.partitioned.divisible(situation.board)
         if whole := (taken(situation, solution.picks) & divisible).bit_count():
-            every = self._memory.partitioned.wholes(situation, divisible).bit_count()
+            every = (self._memory.partitioned.wholes(situation) & divisible).bit_count()
             found.append(Part("parts", -whole, f"{whole} of {every} whole ones that could be given in parts"))
         lost = sum(_is_spoilt(situation, pick) for pick in solution.picks)
         if lost:
@@ -216,9 +216,9 @@ class Preferring:
         group = next((group for group in machine if set(places) <= set(group.indices)), None)
         if group is None:
             return _summed(Appraisal(APART), self._graded(situation, at, places))
-        ranker, chosen = self._panel.ranker(group, at), group.mask(places)
-        whole = self._memory.partitioned.wholes(situation, mask_of(group.indices)) & ~taken(situation, situation.given)
-        free = chosen | group.mask(places_of(whole))
+        ranker, chosen = self._panel.ranker(group, at), within(group.indices, mask_of(places))
+        whole = self._memory.partitioned.wholes(situation) & ~taken(situation, situation.given)
+        free = chosen | within(group.indices, whole)
         return Appraisal(sum(ranker.summands(free, chosen)), parts_of(group, ranker, free, chosen))
 
     def _graded(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:

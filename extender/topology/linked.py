@@ -61,7 +61,7 @@ class Linked:
     ) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
         every = self._wiring(situation.board, at) if size else ()
-        free = self._partitioned.wholes(situation, -1) & ~taken(situation, picks) if every else 0
+        free = self._partitioned.wholes(situation) & ~taken(situation, picks) if every else 0
         cut = mask & self._partitioned.divisible(situation.board)
         valued = (_whole_first(_valued(wired, free, mask, size), cut if cut != mask else 0) for wired in every)
         seen = set[tuple[int, ...]]()

@@ -1,9 +1,8 @@
 """The devices of a node in groups of one kind, each with its links."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.allocation.masks import mask_of
 from extender.model.frozen import dataclass
 from extender.model.node import Node
 from extender.topology.aliases import Member
@@ -27,10 +26,6 @@ class Group:
     indices: tuple[int, ...]
     form: Form
     is_beside: bool = False
-
-    def mask(self, places: Collection[int]) -> int:
-        """Return the mask of *places*, which count as *indices* do, among the devices of the group."""
-        return mask_of(place for place, index in enumerate(self.indices) if index in places)
 
     @property
     def shape(self) -> Shape:

@@ -79,10 +79,10 @@ class Partitioned:
             return False
         return any(mask & _parts(chip) for chip in self._chips_of(situation.board))
 
-    def wholes(self, situation: Situation, mask: int) -> int:
-        """Return those of *mask* that are whole: no one has any part of them."""
+    def wholes(self, situation: Situation) -> int:
+        """Return the mask of the devices that are whole: no one has any part of them."""
         parts = sum(_parts(chip) for chip in self._chips_of(situation.board))
-        return self.possible(situation, mask & situation.unheld & ~parts)
+        return self.possible(situation, situation.unheld & ~parts)
 
     def divisible(self, board: Board) -> int:
         """Return the mask of the whole devices that could be given in parts instead."""

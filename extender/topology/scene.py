@@ -87,7 +87,7 @@ class Scene:
     @cached_property
     def whole(self) -> int:
         """The mask of that of which nobody has any part."""
-        return self.partitioned.wholes(self.situation, -1)
+        return self.partitioned.wholes(self.situation)
 
     @cached_property
     def divided(self) -> int:

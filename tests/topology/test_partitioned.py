@@ -211,9 +211,8 @@ def test_a_whole_gpu_costs_all_that_it_was_good_for() -> None:
 def test_whole_ones_are_those_of_which_nobody_has_a_part() -> None:
     names = ("gpu-0", "gpu-1", "gpu-2")
     seen = situation(case(names, [claim(request("", 1))], full("1:1g3 2")))
-    every = (1 << len(seen.board.candidates)) - 1
     preference = Partitioned()
-    whole = [seen.board.candidates[place].key.device for place in places_of(preference.wholes(seen, every))]
+    whole = [seen.board.candidates[place].key.device for place in places_of(preference.wholes(seen))]
     assert whole == ["gpu-0"]
     assert not preference.concerns(seen, FIRST_AT, seen.eligible[FIRST_AT].free)
     parts = situation(case(names, [claim(request("1g.5gb"))]))
