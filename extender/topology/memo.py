@@ -42,7 +42,7 @@ class Latest(Generic[Thing, Key, Value]):
     them is too much together; what several have in common counts once. Things are told apart by identity.
     """
 
-    def __init__(self, bound: int, heavy: Callable[[Value], Iterable[Heavy]] | None = None) -> None:
+    def __init__(self, bound: int, heavy: Callable[[Value], Iterable[Heavy]]) -> None:
         self._bound, self._count, self._heavy = bound, 0, heavy
         self._known: dict[str, tuple[Thing, dict[Key, Value]]] = {}
         self._cells, self._holders = 0, Counter[Heavy]()
@@ -62,11 +62,8 @@ class Latest(Generic[Thing, Key, Value]):
         while self._count >= self._bound:
             self._forget(next(iter(self._known)))
         answers = self._known.setdefault(name, (thing, {}))[1]
-        if key in answers:
-            self._let_go(answers[key])
-        else:
-            self._count += 1
         answers[key] = value
+        self._count += 1
         self._hold(value)
         while self._cells > CELLS and len(self._known) > 1:
             self._forget(next(iter(self._known)))
@@ -78,12 +75,12 @@ class Latest(Generic[Thing, Key, Value]):
             self._let_go(value)
 
     def _hold(self, value: Value) -> None:
-        for item in self._heavy(value) if self._heavy else ():
+        for item in self._heavy(value):
             self._cells += 0 if item in self._holders else item.cells
             self._holders[item] += 1
 
     def _let_go(self, value: Value) -> None:
-        for item in self._heavy(value) if self._heavy else ():
+        for item in self._heavy(value):
             self._holders[item] -= 1
             if not self._holders[item]:
                 del self._holders[item]
