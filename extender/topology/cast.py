@@ -81,8 +81,6 @@ class Cast:
     def partners(self, wanted: Wanted) -> Sets:
         """Yield the set that pairs best, then all sets, closest devices first."""
         leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
-        if kind is None:
-            return
         later = [at for at in self.scene.later(wanted.at, Role.PARTNER, wanted.picks) if self.scene.kind(at) is kind]
         if later:
             yield from self._partnered(kind, leads, wanted, later)
@@ -93,8 +91,6 @@ class Cast:
     def along(self, wanted: Wanted, places: Sequence[int]) -> int:
         """Return what it counts how close partners are to what leads, and what others lose by it."""
         leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
-        if kind is None:
-            return 0
         every = sorted([*(pick.place for pick in wanted.picks if pick.place in kind.places), *places])
         near = paired(self.ground.at(places_of(leads)), self.ground.at(every))
         return self.merits.stranding(kind, leads, mask_of(set(every))) + PARTNERED * near.mean // 1000

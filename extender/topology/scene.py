@@ -164,10 +164,10 @@ class Scene:
         """Return what any of *asks* could be given."""
         return reduce(or_, map(self.mask, asks), 0)
 
-    def kind(self, at: At) -> Kind | None:
-        """Return the kind of partners that an ask is for."""
+    def kind(self, at: At) -> Kind:
+        """Return the kind of partners that an ask is for; the role of the ask must be PARTNER."""
         mask = self.mask(at)
-        return next((kind for kind in self.ground.kinds if mask & mask_of(kind.places)), None)
+        return next(kind for kind in self.ground.kinds if mask & mask_of(kind.places))
 
     def left(self, taken: int) -> int:
         """Return the mask of what others can still have when *taken* is; of what is shared, there is always more."""
