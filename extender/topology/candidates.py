@@ -16,12 +16,10 @@ CELLS = 24
 
 
 def candidates(shape: Shape, free: int, size: int) -> list[int]:
-    """List sets of *size* out of *free*: never none if there are enough devices.
+    """List sets of *size* out of *free*, where there must be enough devices: never none.
 
     In a tree it does not matter how devices are numbered; among arbitrary links equally strong ones go by number.
     """
-    if free.bit_count() < size:
-        return []
     found = _out_of_cells(whole(shape), free, size)
     if not shape.is_tree:
         found = [*found[: 2 * CELLS], *_grown(shape, free, size)]
