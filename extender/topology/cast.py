@@ -93,7 +93,7 @@ class Cast:
         leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
         every = sorted([*(pick.place for pick in wanted.picks if pick.place in kind.places), *places])
         near = paired(self.ground.at(places_of(leads)), self.ground.at(every))
-        return self.merits.stranding(kind, leads, mask_of(set(every))) + PARTNERED * near.mean // 1000
+        return PARTNERED * near.mean // 1000 - self.companions.pairs.lost(kind, leads, mask_of(set(every)))
 
     def _partnered(self, kind: Kind, leads: int, wanted: Wanted, later: Sequence[At]) -> Sets:
         """Yield sets out of the best for an ask and for those *later*."""
@@ -185,4 +185,4 @@ class Cast:
         every = taken | mask_of(places)
         others = [site.first_numa for site in self.ground.at(places_of(self.scene.free_anchors(0)))]
         crowd = sum(others.count(self.ground.sites[place].first_numa) for place in places)
-        return self.merits.stranding(kind, 0, every) + self.merits.apart(every) + self.zoning(every) - crowd
+        return self.merits.apart(every) + self.zoning(every) - self.companions.pairs.lost(kind, 0, every) - crowd

@@ -118,7 +118,7 @@ class Leads:
         value = 0
         for one in self.partnered:
             chosen = self._partners(one, leads)
-            value += self.cast.merits.stranding(one.kind, leads, one.given | mask_of(set(chosen)))
+            value -= self.cast.companions.pairs.lost(one.kind, leads, one.given | mask_of(set(chosen)))
             mean = paired(self.ground.at(places_of(leads)), self.ground.at((*places_of(one.given), *chosen))).mean
             value += PARTNERED * mean // 1000
         return value + self.cast.zoning(leads)
@@ -155,9 +155,9 @@ class Leads:
         """Return what leads are worth at most: as if each had the closest partner for itself, and all had zones."""
         bound = self.cast.merits.base(leads)
         for kind, given, want in self.partnered:
-            bound += self.cast.merits.stranding(kind, leads, given)
-            among = want.among & ~self.taken
-            bound -= self.cast.companions.pairs.cheapest(kind, leads, among, want.number) if want.number else 0
+            pairs, among = self.cast.companions.pairs, want.among & ~self.taken
+            bound -= pairs.lost(kind, leads, given)
+            bound -= pairs.cheapest(kind, leads, among, want.number) if want.number else 0
         for count, near in self._nearest:
             best = sorted((near[place] for place in places_of(leads)), reverse=True)[:count]
             bound += PARTNERED * sum(best) // max(1, len(best)) // 1000

@@ -62,10 +62,6 @@ class Merits:
         further = max(1, zones_of(self.ground.at(places_of(devices)))) - 1
         return -ZONE * further
 
-    def stranding(self, kind: Kind, leads: int, taken: int) -> int:
-        """Return what it counts that others have fewer pairs of anchors and partners."""
-        return -self.companions.pairs.lost(kind, leads, taken)
-
     def _parts(self, picks: Sequence[Pick], beside: Sequence[Pick]) -> Iterator[Part]:
         leads = self.scene.given(picks, Role.LEAD)
         for group, free, mask in self._linked(leads):
@@ -92,9 +88,9 @@ class Merits:
         # Of a partner that is shared the pod may have several shares, one for each that leads.
         shares = [pick for pick in picks if pick.place in kind.places and self.scene.roles[pick.at] is Role.PARTNER]
         partners = mask_of({pick.place for pick in shares})
-        stranding, text = self.stranding(kind, leads, partners), self._stranded(kind, leads, partners)
-        if stranding or text:
-            yield Part("stranding", stranding, text)
+        lost, text = self.companions.pairs.lost(kind, leads, partners), self._stranded(kind, leads, partners)
+        if lost or text:
+            yield Part("stranding", -lost, text)
         if leads and partners:
             # Nodes are compared by what the pod has as a whole; what is told is what each claim has of it.
             pairing = paired(self.ground.at(places_of(leads)), self.ground.at(sorted(pick.place for pick in shares)))
@@ -118,8 +114,8 @@ class Merits:
             return f"{lost - partners.bit_count()} x {lead} taken for which a {partner} is left over"
         if lost:
             return f"{lost} x {lead} and {partner} taken together"
-        is_lost = self.stranding(kind, leads, partners)
-        return f"{lead}s and {partner}s that stay free are less close to each other" if is_lost else ""
+        is_worse = self.companions.pairs.lost(kind, leads, partners)
+        return f"{lead}s and {partner}s that stay free are less close to each other" if is_worse else ""
 
     def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
         """Tell how close the partners of a claim are to what leads for it, pair by pair."""
