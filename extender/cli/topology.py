@@ -18,8 +18,7 @@ from extender.config.load import Invalid
 from extender.config.placement_document import document_at
 from extender.topology.demand import EXPECTED
 from extender.topology.document import Document
-from extender.topology.kinds import grouped
-from extender.topology.links import links_of
+from extender.topology.links import grouped, links_of
 
 SUMMARY = "show how devices are linked, and how that is known"
 DESCRIPTION = (

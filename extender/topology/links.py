@@ -1,8 +1,8 @@
-"""The links of the devices of one kind on one node: layers laid over one another, the later one wins."""
+"""The devices of one kind on one node, and their links: layers laid over one another, the later one wins."""
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey
 from extender.model.node import Node
-from extender.topology.aliases import Address, Aliases, Member, Place, place_of
-from extender.topology.configuration import ALIASES, Configuration, Kind
-from extender.topology.kinds import kinds_about
+from extender.topology.aliases import Address, Aliases, Member, Place, place_of, values_of
+from extender.topology.configuration import ALIASES, Configuration, Kind, Match
 from extender.topology.levels import lay_levels
 from extender.topology.peers import lay_peers
-from extender.topology.products import lay_table, objection, tables_for
+from extender.topology.products import has_labels, lay_table, objection, tables_for
 from extender.topology.provenance import Source
 from extender.topology.sheet import Sheet, blank
 
@@ -46,9 +45,17 @@ class Links:
         return self.sources[int(self.origin[one, other])]
 
 
+def grouped(node: Node, members: Iterable[Member], configuration: Configuration) -> tuple[tuple[Member, ...], ...]:
+    """Part the devices of a node by driver and kind: those of a kind are what the same entries are about."""
+    groups: dict[tuple[str, tuple[int, ...]], list[Member]] = {}
+    for member in members:
+        groups.setdefault((member.key.driver, _about(node, member, configuration)), []).append(member)
+    return tuple(tuple(groups[key]) for key in sorted(groups))
+
+
 def links_of(node: Node, members: Sequence[Member], configuration: Configuration) -> Links:
     """Return the links of *members*, which must be of one kind; the order in which they are given does not matter."""
-    kinds = kinds_about(node, members[0], configuration) if members else ()
+    kinds = [configuration.kinds[index] for index in _about(node, members[0], configuration)] if members else []
     aliases = _aliases(kinds)
     ordered = sorted(((member, place_of(member, aliases)) for member in members), key=_rank)
     listed, places = [member for member, _ in ordered], [place for _, place in ordered]
@@ -62,6 +69,19 @@ def links_of(node: Node, members: Sequence[Member], configuration: Configuration
     if peers and asked:
         lay_peers(sheet, node, asked, peers)
     return _published(sheet, listed, places)
+
+
+def _about(node: Node, member: Member, configuration: Configuration) -> tuple[int, ...]:
+    """Return which entries are about *member*, by their numbers."""
+    return tuple(index for index, kind in enumerate(configuration.kinds) if _is_about(kind.match, node, member))
+
+
+def _is_about(match: Match, node: Node, member: Member) -> bool:
+    if match.driver and match.driver != member.key.driver:
+        return False
+    if match.type and ("string", match.type) not in values_of(member, "type"):
+        return False
+    return has_labels(node, match.nodes)
 
 
 def _lay_tables(sheet: Sheet, node: Node, places: Sequence[Place], kinds: Sequence[Kind]) -> set[int]:

@@ -8,8 +8,7 @@ from extender.model.node import Node
 from extender.topology.aliases import Member
 from extender.topology.configuration import Configuration
 from extender.topology.forms import Form, Forms
-from extender.topology.kinds import grouped
-from extender.topology.links import Links, links_of
+from extender.topology.links import Links, grouped, links_of
 from extender.topology.shape import Shape
 
 

@@ -14,8 +14,7 @@ from extender.model.names import DeviceName, DriverName
 from extender.model.node import Node
 from extender.topology.aliases import Member
 from extender.topology.configuration import Configuration
-from extender.topology.kinds import grouped
-from extender.topology.links import Links, links_of
+from extender.topology.links import Links, grouped, links_of
 from extender.topology.tables import shipped
 from tests.topology.configured import configured
 from tests.topology.machines import bare, gpus, machine, member, with_values
