@@ -6,8 +6,7 @@ import numpy as np
 
 from extender.topology.aliases import Member, Place, values_of
 from extender.topology.configuration import Level
-from extender.topology.provenance import Source
-from extender.topology.sheet import Pairs, Sheet
+from extender.topology.sheet import Pairs, Sheet, Source
 
 
 def lay_levels(sheet: Sheet, members: Sequence[Member], places: Sequence[Place], levels: Sequence[Level]) -> None:

@@ -15,8 +15,7 @@ from extender.topology.configuration import ALIASES, Configuration, Kind, Match
 from extender.topology.levels import lay_levels
 from extender.topology.peers import lay_peers
 from extender.topology.products import has_labels, lay_table, objection, tables_for
-from extender.topology.provenance import Source
-from extender.topology.sheet import Sheet, blank
+from extender.topology.sheet import Sheet, Source, blank
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

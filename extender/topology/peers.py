@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 from extender.model.node import Node
 from extender.topology.aliases import Member, Place, values_of
 from extender.topology.configuration import Peers
-from extender.topology.provenance import Source
-from extender.topology.sheet import Sheet
+from extender.topology.sheet import Sheet, Source
 
 # Scores of go-gpuallocator: a hundred for each NVLink, and less than that for what PCIe has in common.
 SCORE_OF_LINK: Final = 100

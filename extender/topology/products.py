@@ -7,8 +7,7 @@ from typing import NamedTuple
 from extender.model.node import Node
 from extender.topology.aliases import Place
 from extender.topology.configuration import Flat, Labels, LinkTable, Product, Published
-from extender.topology.provenance import Source
-from extender.topology.sheet import Sheet
+from extender.topology.sheet import Sheet, Source
 
 
 class Table(NamedTuple):

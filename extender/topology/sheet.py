@@ -1,13 +1,27 @@
-"""The links of some devices while layers are laid over one another."""
+"""The links of some devices while layers are laid over one another, and where each weight comes from."""
 
 from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.topology.provenance import NOTHING, Source
-
 Pairs = NDArray[np.bool_]
+Layer = Literal["none", "levels", "peers", "products"]
+
+
+class Source(NamedTuple):
+    """One origin of weights: its layer, what was read there, and the place in the configuration that asked for it."""
+
+    layer: Layer
+    read: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.read} ({self.rule})" if self.rule else self.read
+
+
+NOTHING: Final = Source("none", "nothing is known", "")
 
 
 @dataclass(slots=True)
