@@ -122,15 +122,12 @@ class Ownership:
     ] = "owner"
     drivers: Annotated[
         tuple[str, ...],
-        Key(
-            "drivers whose devices are ours, and tainted unless shared; none named: all are given, none is tainted",
-            least=0,
-        ),
+        Key("drivers whose devices are ours, and tainted unless shared; none named: all are given, none is tainted"),
     ] = ()
-    classes: Annotated[tuple[str, ...], Key("device classes that we serve; none named: all", least=0)] = ()
+    classes: Annotated[tuple[str, ...], Key("device classes that we serve; none named: all")] = ()
     shared_drivers: Annotated[
         tuple[str, ...],
-        Key("drivers of ours of which others allocate, too, by classes that are not ours: not tainted", least=0),
+        Key("drivers of ours of which others allocate, too, by classes that are not ours: not tainted"),
     ] = ()
     owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = (
         "dra-extender.x-k8s.io/owned"

@@ -48,7 +48,7 @@ def sections() -> MappingProxyType[str, type]:
     """Return the class of each section by the field that holds it."""
     hints = get_type_hints(Settings)
     return MappingProxyType({
-        field.name: hints[field.name] for field in fields(Settings) if f"{_camel(field.name)}" not in rows()
+        field.name: hints[field.name] for field in fields(Settings) if _camel(field.name) not in rows()
     })  # fmt: skip
 
 
