@@ -1,4 +1,5 @@
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from extender.topology.sharing import NOWHERE, Fleet, Placer, Spot
 from extender.topology.typical import PodAsk, Typical
 from loadtests.quality.openb import FGD, OURS, Formula, Tuned, best, move
 from tests.topology.fleets import Node, asks, nodes, rows_of, typicals
+from tests.tree import ROOT
 
 
 def naive(fleet: list[Node], measure: Measure, ask: PodAsk) -> tuple[int, int, int, list[int]] | None:
@@ -127,3 +129,16 @@ def test_a_pod_without_devices_goes_where_cpu_is_not_what_devices_wait_for() -> 
     spot = best(Placer(Fleet(rows), Measure(Typical.of({share: 1}), rows)), plain)
     assert spot is not None
     assert spot.row == 1
+
+
+def test_the_code_that_the_document_shows_runs() -> None:
+    _, shown = (ROOT / "docs" / "fragmentation.md").read_text().split("```python\n")
+    empty = rows_of([Node(64000, 262144, (1000,) * 8)])
+    half = rows_of([Node(64000, 262144, (1000,) * 7 + (500,))])
+    known: dict[str, Any] = {
+        "whole": empty,
+        "rows": half,
+        **{one.__name__: one for one in (PodAsk, Typical, Measure, Fleet, Placer)},
+    }
+    exec(shown.partition("```")[0], known)  # noqa: S102 - our own document
+    assert known["spot"][:2] == (0, (7,))
