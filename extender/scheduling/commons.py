@@ -14,13 +14,15 @@ from extender.state.loads import Loads
 from extender.topology.configuration import Configuration
 from extender.topology.fragmentation import Integers, Measure, Rows
 from extender.topology.holdings import NOBODY, Holdings, holdings_of
-from extender.topology.portions import MODELS, WHOLE, Catalogue
+from extender.topology.portions import WHOLE, Catalogue
 from extender.topology.shared import PLENTY, Beside
 from extender.topology.sharing import Fleet, Placer
 from extender.topology.typical import NOTHING, Census, PodAsk, Typical
 
 MEMORY: Final = "memory"
 MIB: Final = 1 << 20
+# Beyond so many models, those that no node has any more are forgotten once they are more than half of all.
+MODELS: Final = 256
 EMPTY: Final = Rows(*(np.zeros(shape, np.int64) for shape in (0, 0, (0, 1), 0)))
 NONE: Final = Holdings(EMPTY.cpu, EMPTY.model, EMPTY.free, EMPTY.cpu, 0)
 

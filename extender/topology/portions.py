@@ -20,8 +20,6 @@ from extender.topology.quality import ONE
 
 # All of a device.
 WHOLE: Final = 1000
-# Beyond so many models, those that no node has any more are forgotten once they are more than half of all.
-MODELS: Final = 256
 BOARDS: Final = 1 << 14
 # What is lost where a device that others could share is taken as a whole. Nobody looks at its links: it counts as one
 # that is in good sets of all sizes, which is worse than most that nobody can share.
