@@ -46,7 +46,6 @@ class Memory:
     atlas: Atlas
     rankers: Rankers = field(default_factory=Rankers)
     partitioned: Partitioned = field(default_factory=Partitioned)
-    shared: Shared = field(default_factory=Shared)
     grounds: Latest[Board, tuple[Policy, Mix], Ground] = field(default_factory=lambda: Latest(GROUNDS, forms_of))
 
 
@@ -127,15 +126,15 @@ class Panel:
 
 
 class Preferring:
-    """One question's preferences: *policies* by claim, *mixes* by class of devices."""
+    """One question's preferences: *policies* by claim, *mixes* by class of devices; *shared* knows of shares."""
 
     def __init__(
-        self, memory: Memory, question: Question, policies: Sequence[Policy], mixes: Mapping[str, Mix]
+        self, memory: Memory, shared: Shared, question: Question, policies: Sequence[Policy], mixes: Mapping[str, Mix]
     ) -> None:
         self._memory, self._policies, self._mixes = memory, policies, mixes
         self._panel = panel = Panel(memory, question, policies, mixes)
         linked = Linked(panel.wiring, Tightest(), self._firm, memory.partitioned)
-        self._alone = Framed(memory.partitioned.placed(panel.placing), memory.shared, linked)
+        self._alone = Framed(memory.partitioned.placed(panel.placing), shared, linked)
         self._limits = Limits(policies, memory.atlas.on, panel.ranker)
         # Whose policies differ, or are strict, is judged claim by claim and request by request.
         joins = len(set(policies)) == 1 and not self._firm

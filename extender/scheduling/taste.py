@@ -1,7 +1,6 @@
 """What is preferred where there is a choice: by which policy, on which nodes, and by what was expected."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Final
@@ -101,7 +100,7 @@ class Taste:
     def preferring(self, question: Question, policies: Sequence[Policy]) -> Preferring:
         """Return what is preferred for *question*."""
         shared = Shared(self._tenants.commons.catalogue, self._tenants.criteria_of(policies))
-        return Preferring(replace(self.memory, shared=shared), question, policies, self._mixes(question))
+        return Preferring(self.memory, shared, question, policies, self._mixes(question))
 
     def meet(self, pod: Pod, question: Question, fitter: Fitter, snapshot: Snapshot) -> Beside:
         """Count what *pod* asks for, the first time; return what it needs beside its devices."""

@@ -15,7 +15,6 @@ from extender.allocation.situation import Situation
 from extender.model.device import Device
 from extender.model.names import DeviceKey
 from extender.topology.appraisal import Appraisal, Part
-from extender.topology.configuration import Configuration
 from extender.topology.fragmentation import Integers, Measure, Rows
 from extender.topology.policy import Placing
 from extender.topology.portions import WHOLE, Catalogue, left_of, spared, taken_of, valued
@@ -71,18 +70,14 @@ class Stretch(NamedTuple):
 class Shared:
     """Tries devices by how little their share costs those who ask next; then the tightest, then by name.
 
-    *catalogue* numbers models as the measures of *criteria_of* do. Without these, whole devices are expected. Devices
-    that only one can have come last: they are worth more to who needs all of one.
+    *catalogue* numbers models as the measures of *criteria_of* do. Devices that only one can have come last: they are
+    worth more to who needs all of one.
     """
 
     def __init__(
-        self,
-        catalogue: Catalogue | None = None,
-        criteria_of: Callable[[Situation, At], Criteria | None] | None = None,
-        along: Along | None = None,
+        self, catalogue: Catalogue, criteria_of: Callable[[Situation, At], Criteria], along: Along | None = None
     ) -> None:
-        self._catalogue = catalogue or Catalogue(Configuration())
-        self._criteria_of, self._along = criteria_of, along
+        self._catalogue, self._criteria_of, self._along = catalogue, criteria_of, along
 
     def beside(self, along: Along) -> "Shared":
         """Return the same where it counts, too, what can go *along* with devices."""
@@ -146,12 +141,10 @@ class Shared:
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
     def _criteria(self, situation: Situation, at: At) -> Criteria:
-        known = self._criteria_of(situation, at) if self._criteria_of else None
-        models = self._catalogue.on(situation.board)
-        if known is not None and max(models.values(), default=0) < known.measure.models:
+        known, models = self._criteria_of(situation, at), self._catalogue.on(situation.board)
+        if max(models.values(), default=0) < known.measure.models:
             return known
-        criteria = Criteria(_expecting_whole(models))
-        return criteria._replace(placing=known.placing) if known else criteria
+        return Criteria(expecting_whole(models), placing=known.placing)
 
     def _families(self, situation: Situation, at: At) -> list[Family]:
         """Part the shared devices of a node by model, after what was given in this attempt."""
@@ -288,7 +281,7 @@ def told(ask: PodAsk, named: Sequence[tuple[int, str]], gain: int, placing: Plac
     return f"{said}; what typical pods can still use {change}"
 
 
-def _expecting_whole(models: dict[int, int]) -> Measure:
+def expecting_whole(models: dict[int, int]) -> Measure:
     """Expect pods that need a whole device of each model of a node."""
     numbers = np.array(sorted(set(models.values())), np.int64)
     plenty, free = np.full(len(numbers), PLENTY), np.full((len(numbers), 1), WHOLE)

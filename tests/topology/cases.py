@@ -12,6 +12,9 @@ from extender.allocation.solve import Manner
 from extender.allocation.work import finished
 from extender.cli.allocate import answer
 from extender.cli.case import case_of
+from extender.topology.configuration import Configuration
+from extender.topology.portions import Catalogue
+from extender.topology.shared import Criteria, Shared, expecting_whole
 from tests.allocation.checker import violations
 from tests.allocation.clusters import question
 
@@ -30,6 +33,12 @@ def given(asked: Json, preference: Preference | None) -> list[str]:
     """Return the devices of all claims, by their requests."""
     allocations = answered(asked, preference)["allocations"]
     return [result["device"] for allocation in allocations for result in allocation["devices"]["results"]]
+
+
+def sharing(catalogue: Catalogue | None = None) -> Shared:
+    """Expect pods that need whole devices of whatever stands on a node."""
+    known = catalogue or Catalogue(Configuration())
+    return Shared(known, lambda situation, _: Criteria(expecting_whole(known.on(situation.board))))
 
 
 def board_of_case(asked: Json) -> Board:

@@ -10,8 +10,7 @@ from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.frames import Framed
 from extender.topology.partitioned import Partitioned
-from extender.topology.shared import Shared
-from tests.topology.cases import FIRST_AT, broken_rules, given, situation
+from tests.topology.cases import FIRST_AT, broken_rules, given, sharing, situation
 from tests.topology.mig import case, claim, request
 
 NAMES = ("gpu-0", "gpu-1", "gpu-2")
@@ -42,7 +41,7 @@ def test_partitions_that_several_may_have_draw_once() -> None:
     asked["usedCapacity"] = [
         {"driver": "gpu.nvidia.com", "pool": "mig-a100", "device": "gpu-1-cpx", "consumed": {"partitions": "1"}}
     ]
-    preferences: list[Preference] = [Partitioned(), Framed(Partitioned(), Shared(), Tightest())]
+    preferences: list[Preference] = [Partitioned(), Framed(Partitioned(), sharing(), Tightest())]
     assert [given(asked, preference) for preference in preferences] == [["gpu-1-cpx"]] * 2
     seen = situation(asked)
     assert not Partitioned().concerns(seen, FIRST_AT, seen.eligible[FIRST_AT].free)
@@ -63,7 +62,7 @@ class Last:
 
 
 def test_each_ask_is_left_to_who_knows_of_its_devices() -> None:
-    framed = Framed(Partitioned(), Shared(), Last())
+    framed = Framed(Partitioned(), sharing(), Last())
     assert given(case(NAMES, [claim(request("1g.5gb"))]), framed) == ["gpu-0-mig-1g5gb-19-6"]
     # The third GPU has a partition.
     whole = case(NAMES, [claim(request("", 2))], ["gpu-2-mig-1g5gb-19-6"])
@@ -71,7 +70,7 @@ def test_each_ask_is_left_to_who_knows_of_its_devices() -> None:
 
 
 def test_what_whole_devices_are_worth_is_for_others_to_say() -> None:
-    framed = Framed(Partitioned(), Shared(), Last())
+    framed = Framed(Partitioned(), sharing(), Last())
     seen = situation(case(NAMES, [claim(request("1g.5gb"))]))
     places = {str(candidate.key.device): place for place, candidate in enumerate(seen.board.candidates)}
     assert framed.value(seen, FIRST_AT, [places["gpu-0"]]) is None
@@ -81,4 +80,4 @@ def test_what_whole_devices_are_worth_is_for_others_to_say() -> None:
 
 @pytest.mark.parametrize("start", range(0, 500, 100))
 def test_allocations_in_drawn_clusters_break_no_rule(start: int) -> None:
-    assert broken_rules(Framed(Partitioned(), Shared(), Tightest()), start, 100) == []
+    assert broken_rules(Framed(Partitioned(), sharing(), Tightest()), start, 100) == []

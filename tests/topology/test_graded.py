@@ -18,8 +18,7 @@ from extender.topology.frames import Framed
 from extender.topology.graded import ORDERED, Graded
 from extender.topology.grades import Grades
 from extender.topology.partitioned import Partitioned
-from extender.topology.shared import Shared
-from tests.topology.cases import FIRST_AT, broken_rules, situation
+from tests.topology.cases import FIRST_AT, broken_rules, sharing, situation
 from tests.topology.mig import case, claim, request
 
 NAMES = tuple(f"gpu-{index}" for index in range(3))
@@ -113,4 +112,4 @@ def test_who_looks_ahead_sees_what_others_hope_for(avoided: int) -> None:
 
 @pytest.mark.parametrize("start", range(0, 500, 100))
 def test_allocations_in_drawn_clusters_break_no_rule(start: int) -> None:
-    assert broken_rules(Graded(Framed(Partitioned(), Shared(), Tightest()), by_number), start, 100) == []
+    assert broken_rules(Graded(Framed(Partitioned(), sharing(), Tightest()), by_number), start, 100) == []

@@ -11,7 +11,7 @@ from extender.topology.portions import WHOLE, Catalogue
 from extender.topology.shared import PLENTY, Beside, Criteria, Shared
 from extender.topology.typical import PodAsk, Typical
 from tests.allocation.drawing import Draw
-from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
+from tests.topology.cases import FIRST_AT, answered, broken_rules, given, sharing, situation
 
 Json = dict[str, Any]
 DRIVER = "gpu.example.com"
@@ -61,7 +61,7 @@ HALVES: Mix = {500: 1}
 def expecting(mix: Mix, devices: int = 4, **criteria: Any) -> Shared:
     """Expect portions in thousandths, by how often they are asked for; whole devices where nothing is known."""
     if not mix and not criteria:
-        return Shared()
+        return sharing()
     typical = Typical.of({PodAsk(0, 0, amount, 1): weight for amount, weight in (mix or {WHOLE: 1}).items()})
     columns = ([PLENTY], [PLENTY], [[WHOLE] * devices], [0])
     measure = Measure(typical, Rows(*(np.array(column) for column in columns)))
@@ -93,20 +93,20 @@ def test_a_share_is_taken_where_it_costs_the_others_least(
 def test_several_claims_of_a_pod_see_what_the_others_take() -> None:
     devices, used = gpus(a=1000, b=1000)
     claims = [claim(f"c{index}", milli="300") for index in range(3)]
-    assert given(case(devices, claims, used), Shared()) == ["a", "a", "a"]
+    assert given(case(devices, claims, used), sharing()) == ["a", "a", "a"]
     claims = [claim(f"c{index}", milli="600") for index in range(2)]
-    assert given(case(devices, claims, used), Shared()) == ["a", "b"]
+    assert given(case(devices, claims, used), sharing()) == ["a", "b"]
 
 
 def test_several_shares_of_a_request_are_of_several_devices() -> None:
     devices, used = gpus(a=1000, b=300, c=1000, d=250)
-    assert given(case(devices, [claim(count=2, milli="250")], used), Shared()) == ["b", "d"]
+    assert given(case(devices, [claim(count=2, milli="250")], used), sharing()) == ["b", "d"]
 
 
 def test_devices_that_only_one_can_have_come_last() -> None:
     devices = [gpu("a", shared=False, milli="1000"), gpu("b", milli="1000")]
-    assert given(case(devices, [claim(milli="100")]), Shared()) == ["b"]
-    assert given(case(devices, [claim(milli="100")], {"b": {"milli": "950"}}), Shared()) == ["a"]
+    assert given(case(devices, [claim(milli="100")]), sharing()) == ["b"]
+    assert given(case(devices, [claim(milli="100")], {"b": {"milli": "950"}}), sharing()) == ["a"]
 
 
 def test_kinds_of_devices_are_told_apart_by_their_capacities() -> None:
@@ -116,8 +116,8 @@ def test_kinds_of_devices_are_told_apart_by_their_capacities() -> None:
         gpu("nic", bandwidth="100"),
     ]
     used = {"b": {"milli": "500", "memory": "40Gi"}}
-    assert given(case(devices, [claim(milli="500", memory="40Gi")], used), Shared()) == ["b"]
-    assert given(case(devices, [claim(milli="500", memory="41Gi")], used), Shared()) == ["a"]
+    assert given(case(devices, [claim(milli="500", memory="40Gi")], used), sharing()) == ["b"]
+    assert given(case(devices, [claim(milli="500", memory="41Gi")], used), sharing()) == ["a"]
 
 
 @pytest.mark.parametrize(("placing", "best"), [(Placing.PROTECT, "b"), (Placing.PACK, "a"), (Placing.SPREAD, "c")])
@@ -131,7 +131,7 @@ def test_how_many_models_there_are_elsewhere_does_not_matter() -> None:
     seen = situation(case(devices, [claim(milli="300")], used))
     catalogue, others = Catalogue(Configuration()), [gpu(f"x{size}", milli=str(size)) for size in range(1, 9)]
     catalogue.on(situation(case(others, [claim()])).board)
-    values = [Shared(known).value(seen, FIRST_AT, [place]) for known in (catalogue, None) for place in (0, 1)]
+    values = [sharing(known).value(seen, FIRST_AT, [place]) for known in (catalogue, None) for place in (0, 1)]
     assert catalogue.on(seen.board) == {0: 8, 1: 8}
     assert values[:2] == values[2:]
 
@@ -164,10 +164,10 @@ def test_a_value_says_what_is_taken_and_what_is_lost() -> None:
 
 def test_it_concerns_shares_only() -> None:
     shares = situation(case([gpu("a", milli="1000")], [claim(milli="800")]))
-    assert Shared().concerns(shares, FIRST_AT, 1)
-    assert not Shared().concerns(shares, FIRST_AT, 0)
+    assert sharing().concerns(shares, FIRST_AT, 1)
+    assert not sharing().concerns(shares, FIRST_AT, 0)
     whole = situation(case([gpu("a", shared=False, milli="1000")], [claim()]))
-    assert not Shared().concerns(whole, FIRST_AT, 1)
+    assert not sharing().concerns(whole, FIRST_AT, 1)
 
 
 def usable(left: Mapping[str, int], mix: Mix) -> int:
@@ -200,9 +200,9 @@ def test_where_devices_are_listed_does_not_matter() -> None:
         asked = case(devices, [claim(milli=str(chance.between(1, 6) * 100))], used)
         if answered(asked, None)["fits"]:
             shuffled = case(chance.shuffled(devices), asked["claims"], used)
-            assert given(shuffled, Shared()) == given(asked, Shared())
+            assert given(shuffled, sharing()) == given(asked, sharing())
 
 
 @pytest.mark.parametrize("start", range(0, 500, 100))
 def test_allocations_in_drawn_clusters_break_no_rule(start: int) -> None:
-    assert broken_rules(Shared(), start, 100) == []
+    assert broken_rules(sharing(), start, 100) == []
