@@ -12,7 +12,6 @@ from extender.telemetry.keys import KEYS
 MOST_LETTERS: Final = 4096
 # Made once: ``json.dumps`` would make one for each line.
 ENCODER: Final = json.JSONEncoder(default=str)
-LEVELS: Final = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING", "error": "ERROR"}
 
 
 def configure(stream: TextIO, level: str, style: str) -> logging.Handler:
@@ -22,7 +21,7 @@ def configure(stream: TextIO, level: str, style: str) -> logging.Handler:
     handler.setFormatter(TextLines() if is_text else JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(LEVELS[level])
+    root.setLevel(level.upper())
     return handler
 
 
