@@ -164,7 +164,7 @@ class Cast:
             taken = reduce(or_, chosen.values(), 0)
             places = next(companions.zones(at, leads, taken, self.scene.mask(at), self.scene.size(at)), ())
             for place in places:
-                driver = self.ground.board.candidates[place].key.driver
+                driver = self.ground.driver(place)
                 chosen[driver] = chosen.get(driver, 0) | 1 << place
             cost += companions.stranding(at, leads, places)
         led = self.ground.at(places_of(leads))

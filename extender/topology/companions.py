@@ -161,8 +161,7 @@ class Companions:
     def _share(self, at: At, place: int) -> int:
         ground = self.scene.ground
         if not ground.board.shareable >> place & 1:
-            driver, numa = ground.board.candidates[place].key.driver, ground.sites[place].numa
-            return ONE // max(1, ground.zoned_alike[driver, numa])
+            return ONE // max(1, ground.zoned_alike[ground.driver(place), ground.sites[place].numa])
         whole = dict(ground.board.candidates[place].device.capacity)
         drawn = self.scene.situation.eligible[at].draws.get(place)
         shares = (
@@ -250,18 +249,17 @@ class Companions:
         """Put zones together that are worth the same."""
         known = self._groups.get((at, among))
         if known is None:
-            sites, found = self.scene.ground.sites, dict[object, list[int]]()
+            ground, found = self.scene.ground, dict[object, list[int]]()
             for place in places_of(among):
-                found.setdefault((self._driver(place), sites[place].numa, self.share(at, place)), []).append(place)
+                alike = ground.driver(place), ground.sites[place].numa, self.share(at, place)
+                found.setdefault(alike, []).append(place)
             known = self._groups[at, among] = list(map(tuple, found.values()))
         return known
 
     def _same(self, some: Sequence[int], places: Sequence[int]) -> list[int]:
         """Return those of *some* that are of the driver of *places*."""
-        return [place for place in some if places and self._driver(place) == self._driver(places[0])]
-
-    def _driver(self, place: int) -> str:
-        return self.scene.ground.board.candidates[place].key.driver
+        driver = self.scene.ground.driver
+        return [place for place in some if places and driver(place) == driver(places[0])]
 
     def _crowd(self, leads: int) -> Counter[int | None]:
         """Count by NUMA node the devices that pods are placed around and that stay free beside *leads*."""

@@ -84,12 +84,12 @@ class Ground:
 
         Of the drivers of the former, the latter lead too: parts of chips have no links.
         """
-        known = {self._driver(group) for group in self.groups if group.is_known}
+        known = {self.driver(group.places[0]) for group in self.groups if group.is_known}
         products = [group for group in self.groups if any(self._is_product(place) for place in group.places)]
         return tuple(
             group
             for group in self.groups
-            if group.is_known or (group in products and (not known or self._driver(group) in known))
+            if group.is_known or (group in products and (not known or self.driver(group.places[0]) in known))
         )
 
     @cached_property
@@ -121,13 +121,13 @@ class Ground:
     def zoned_alike(self) -> Counter[tuple[str, frozenset[int]]]:
         """How many of what belongs to NUMA nodes a driver has on the same ones."""
         places = places_of(self.zoned)
-        return Counter((self.board.candidates[place].key.driver, self.sites[place].numa) for place in places)
+        return Counter((self.driver(place), self.sites[place].numa) for place in places)
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """What goes with anchors, kind by kind: all but zones of which it is known where it is."""
         anchors = tuple(place for group in self.anchored for place in group.places if self.anchors >> place & 1)
-        leading = {self.board.candidates[place].key.driver for place in anchors}
+        leading = {self.driver(place) for place in anchors}
         return tuple(
             Kind(driver, tuple(places), anchors, Bundles(self.at(anchors), self.at(places)))
             for driver, places in sorted(self._others.items())
@@ -146,6 +146,9 @@ class Ground:
     def partners(self) -> int:
         """The mask of all that goes with anchors."""
         return mask_of(place for kind in self.kinds for place in kind.places)
+
+    def driver(self, place: int) -> str:
+        return self.board.candidates[place].key.driver
 
     def at(self, places: Iterable[int]) -> list[Place]:
         """Return where some candidates are."""
@@ -173,9 +176,6 @@ class Ground:
             found[bus] = found.get(bus, 0) | 1 << place
         found.pop(None, None)
         return found
-
-    def _driver(self, group: Anchored) -> str:
-        return self.board.candidates[group.places[0]].key.driver
 
     def _is_cut(self, group: Anchored) -> bool:
         """Tell whether devices of a group are parts of one chip."""

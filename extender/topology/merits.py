@@ -128,20 +128,17 @@ class Merits:
         lost = sum(self.companions.stranding(at, leads, [pick.place for pick in picks if pick.at == at]) for at in asks)
         if lost:
             yield Part("zones", -lost, "taken on NUMA nodes where other devices stay free")
-        drivers = {self._driver(place) for place in asks.values()}
+        drivers = {self.ground.driver(place) for place in asks.values()}
         for driver in sorted(drivers) if led else ():
-            zoned = [pick.place for pick in picks if pick.at in asks and self._driver(pick.place) == driver]
+            zoned = [pick.place for pick in picks if pick.at in asks and self.ground.driver(pick.place) == driver]
             covered = cover(self.ground.at(places_of(led)), self.ground.at(zoned))
             lead = self._noun(places_of(led))
             few = f"for {100 * covered // ONE}% of the {lead}s on their NUMA nodes"
             where = f"on the {lead}s' NUMA nodes" if covered == ONE else few
             yield Part("cover", ZONED * covered // 1000, f"{noun_of(driver)} {where}")
 
-    def _driver(self, place: int) -> str:
-        return self.ground.board.candidates[place].key.driver
-
     def _noun(self, places: Sequence[int]) -> str:
-        return noun_of(self._driver(places[0])) if places else "device"
+        return noun_of(self.ground.driver(places[0])) if places else "device"
 
 
 def _claims_of(picks: Sequence[Pick], places: int) -> list[int]:
