@@ -5,7 +5,7 @@ from pathlib import Path
 from extender.config.file import parsed
 from extender.config.load import Invalid
 from extender.topology.document import Document, document_of
-from extender.topology.validation import InvalidTopology
+from extender.topology.reading import InvalidDocument
 
 
 def document_at(file: str) -> Document:
@@ -27,7 +27,7 @@ def document_in(content: bytes | str, file: str) -> Document:
         raise Invalid([f"{file}: {content}"])
     try:
         return document_of(_filled(parsed(content.decode())))
-    except InvalidTopology as invalid:
+    except InvalidDocument as invalid:
         raise Invalid(f"{file}: {complaint}" for complaint in invalid.complaints) from invalid
     except ValueError as error:
         raise Invalid([f"{file}: {error}"]) from error

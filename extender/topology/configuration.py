@@ -1,4 +1,4 @@
-"""The configuration of topology as values. It is read by ``reading``, which refuses what makes no sense."""
+"""The configuration of topology as values. It is read by ``validation``, which refuses what makes no sense."""
 
 import re
 from typing import Final, Literal, NamedTuple

@@ -10,11 +10,11 @@ from extender.topology.configuration import Configuration
 from extender.topology.demand import Demand
 from extender.topology.policies import DEFAULT, SHIPPED, Assigned, Policies
 from extender.topology.policy import Placing, Policy, Trait, Wish
-from extender.topology.reading import Entry, attribute, one_of, whole
+from extender.topology.reading import Entry, attribute, one_of, read, whole
 from extender.topology.residual import Mix
 from extender.topology.tables import shipped, with_shipped
 from extender.topology.traits import written
-from extender.topology.validation import MOST_DEVICES, read
+from extender.topology.validation import MOST_DEVICES
 
 LEARNT: Final = "learnt"
 # Weights are shares of their sum, and nobody counts finer.
@@ -45,7 +45,7 @@ class Document:
 
 
 def document_of(raw: object) -> Document:
-    """Read a document; raise InvalidTopology with all that is wrong."""
+    """Read a document; raise InvalidDocument with all that is wrong."""
     return read(raw, lambda top: Document(with_shipped(top), _demand(top), _policies(top.child("policies"))))
 
 

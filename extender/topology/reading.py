@@ -1,6 +1,6 @@
 """Plain values read key by key: all that is wrong is told at once, each with its path."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from extender.model.names import is_driver_name, is_label_key, is_label_value, is_qualified_name
@@ -8,6 +8,14 @@ from extender.model.names import is_driver_name, is_label_key, is_label_value, i
 T = TypeVar("T")
 # Far beyond any link, and small enough for sums over a thousand devices to be exact.
 MOST_WEIGHT: Final = 1_000_000.0
+
+
+class InvalidDocument(ValueError):  # noqa: N818 - says what the document is, and is caught by that name
+    """A document that cannot be used; *complaints* each name the path and the reason."""
+
+    def __init__(self, complaints: Iterable[str]) -> None:
+        self.complaints = tuple(complaints)
+        super().__init__("\n".join(self.complaints))
 
 
 class Entry:
@@ -72,6 +80,17 @@ class Entry:
         for key in self.raw:
             if key not in self.used:
                 self.complain(f"is no key; there are {known}", str(key))
+
+
+def read(raw: object, what: Callable[[Entry], T]) -> T:
+    """Return *what* is in a document; raise InvalidDocument with all that is wrong."""
+    wrong: list[str] = []
+    top = Entry(raw, "", wrong)
+    found = what(top)
+    top.close()
+    if wrong:
+        raise InvalidDocument(wrong)
+    return found
 
 
 def text(value: object) -> str:

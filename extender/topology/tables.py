@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from extender.topology.configuration import Configuration, Edge, LinkTable
-from extender.topology.reading import Entry
-from extender.topology.validation import configuration_in, read
+from extender.topology.reading import Entry, read
+from extender.topology.validation import configuration_in
 
 CUBE_MESH: Final = LinkTable(
     devices=8,

@@ -1,9 +1,9 @@
 """Plain values to a configuration, or to everything that is wrong with them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 from extender.topology.configuration import (
     ALIASES,
@@ -40,27 +40,6 @@ MOST_DEVICES: Final = 1024
 MOST_LINKS: Final = 64
 PUBLISHED: Final = "published"
 ANY: Final = re.compile("")
-
-T = TypeVar("T")
-
-
-class InvalidTopology(ValueError):  # noqa: N818 - says what the configuration is, and is caught by that name
-    """A configuration that cannot be used; *complaints* each name the path and the reason."""
-
-    def __init__(self, complaints: Iterable[str]) -> None:
-        self.complaints = tuple(complaints)
-        super().__init__("\n".join(self.complaints))
-
-
-def read(raw: object, what: Callable[[Entry], T]) -> T:
-    """Return *what* is in a document; raise InvalidTopology with all that is wrong."""
-    wrong: list[str] = []
-    top = Entry(raw, "", wrong)
-    found = what(top)
-    top.close()
-    if wrong:
-        raise InvalidTopology(wrong)
-    return found
 
 
 def configuration_in(top: Entry, tables: Tables, prefix: str = "") -> Configuration:

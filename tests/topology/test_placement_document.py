@@ -11,16 +11,16 @@ from extender.topology.demand import Demand
 from extender.topology.document import Document, document_of
 from extender.topology.policies import SHIPPED, Policies
 from extender.topology.policy import Placing, Policy, Trait, Wish
+from extender.topology.reading import InvalidDocument
 from extender.topology.residual import Mix
 from extender.topology.tables import shipped
-from extender.topology.validation import InvalidTopology
 
 NAMES = "protect, pack, spread, one-numa, linked"
 NEW = f"must be lower-case letters, digits and dashes, and none of {NAMES}"
 
 
 def complaints(raw: object) -> tuple[str, ...]:
-    with pytest.raises(InvalidTopology) as caught:
+    with pytest.raises(InvalidDocument) as caught:
         document_of(raw)
     return caught.value.complaints
 
@@ -180,5 +180,5 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING)
 def test_no_document_breaks_the_reader(raw: object) -> None:
-    with suppress(InvalidTopology):
+    with suppress(InvalidDocument):
         assert isinstance(document_of(raw), Document)

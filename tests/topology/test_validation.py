@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.topology.configuration import Configuration, LinkTable, Tier
+from extender.topology.reading import InvalidDocument
 from extender.topology.tables import NAMED, shipped
-from extender.topology.validation import InvalidTopology
 from tests.topology.configured import configured
 
 SITE = {"example.com/bridges": "yes"}
 
 
 def complaints(raw: object) -> tuple[str, ...]:
-    with pytest.raises(InvalidTopology) as caught:
+    with pytest.raises(InvalidDocument) as caught:
         configured(raw)
     return caught.value.complaints
 
@@ -247,7 +247,7 @@ JSON = st.recursive(
 def read(raw: object) -> Configuration | tuple[str, ...]:
     try:
         return configured(raw)
-    except InvalidTopology as error:
+    except InvalidDocument as error:
         return error.complaints
 
 
