@@ -11,9 +11,9 @@ from extender.allocation.attempt import Pick
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import At
 from extender.allocation.values import OPAQUE
-from extender.topology.alignment import cover, paired
+from extender.topology.alignment import cover
 from extender.topology.candidates import EXACT
-from extender.topology.companions import COMPARED, PARTNERED, ZONED, Companions
+from extender.topology.companions import COMPARED, ZONED, Companions
 from extender.topology.ground import Kind
 from extender.topology.memo import Memo
 from extender.topology.merits import Merits
@@ -91,9 +91,8 @@ class Cast:
     def along(self, wanted: Wanted, places: Sequence[int]) -> int:
         """Return what it counts how close partners are to what leads, and what others lose by it."""
         leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
-        every = sorted([*(pick.place for pick in wanted.picks if pick.place in kind.places), *places])
-        near = paired(self.ground.at(places_of(leads)), self.ground.at(every))
-        return PARTNERED * near.mean // 1000 - self.companions.pairs.lost(kind, leads, mask_of(set(every)))
+        given = [pick.place for pick in wanted.picks if pick.place in kind.places]
+        return self.companions.partnered(kind, leads, (*given, *places))
 
     def _partnered(self, kind: Kind, leads: int, wanted: Wanted, later: Sequence[At]) -> Sets:
         """Yield sets out of the best for an ask and for those *later*."""

@@ -61,13 +61,13 @@ class Companions:
 
     def _best(self, kind: Kind, leads: int, taken: int, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """Return which of *sets* is worth most, of equal ones the first; what cannot be is not looked at closely."""
-        bound = self._bounding(kind, leads, taken)
+        bound, before = self._bounding(kind, leads, taken), places_of(taken & mask_of(kind.places))
         best: tuple[int, int] | None = None
         promising = sorted((-bound(places), index) for index, places in enumerate(sets))
         for promised, index in promising:
             if best is not None and (best[0], -best[1]) > (-promised, -index):
                 break
-            found = self._partnered(kind, leads, taken, sets[index]), index
+            found = self.partnered(kind, leads, (*before, *sets[index])), index
             best = found if best is None or (found[0], -index) > (best[0], -best[1]) else best
         return sets[best[1]] if best else ()
 
@@ -86,12 +86,14 @@ class Companions:
 
         return bound
 
-    def _partnered(self, kind: Kind, leads: int, taken: int, places: Sequence[int]) -> int:
-        """Return exactly what partners are worth beside those *taken*."""
-        ground, every = self.scene.ground, taken | mask_of(places)
-        lost = self.pairs.lost(kind, leads, every)
-        partners = ground.at(places_of(every & mask_of(kind.places)))
-        return PARTNERED * paired(ground.at(places_of(leads)), partners).mean // 1000 - lost
+    def partnered(self, kind: Kind, leads: int, partners: Sequence[int]) -> int:
+        """Return what *partners* are worth to *leads*: how close they are, less what others lose by it.
+
+        One that is shared is there as often as it was given.
+        """
+        ground = self.scene.ground
+        near = paired(ground.at(places_of(leads)), ground.at(partners)).mean
+        return PARTNERED * near // 1000 - self.pairs.lost(kind, leads, mask_of(set(partners)))
 
     def _distinct(self, places: Sequence[int], costs: Mapping[int, int], count: int) -> list[int]:
         """Leave out those of which there are *count* that are as good: of functions of one NIC there are many."""

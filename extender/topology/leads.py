@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import REST, Preference
 from extender.allocation.question import At
-from extender.topology.alignment import affinity, paired
+from extender.topology.alignment import affinity
 from extender.topology.assignment import assigned
 from extender.topology.candidates import EXACT
 from extender.topology.cast import Cast, Sets, Wanted
@@ -115,13 +115,11 @@ class Leads:
 
     def _along(self, leads: int) -> int:
         """Return what the best is worth that can go along with leads."""
-        value = 0
+        value = self.cast.zoning(leads)
         for one in self.partnered:
-            chosen = self._partners(one, leads)
-            value -= self.cast.companions.pairs.lost(one.kind, leads, one.given | mask_of(set(chosen)))
-            mean = paired(self.ground.at(places_of(leads)), self.ground.at((*places_of(one.given), *chosen))).mean
-            value += PARTNERED * mean // 1000
-        return value + self.cast.zoning(leads)
+            partners = (*places_of(one.given), *self._partners(one, leads))
+            value += self.cast.companions.partnered(one.kind, leads, partners)
+        return value
 
     def _partners(self, one: Partnered, leads: int) -> Sequence[int]:
         """Return the best that later asks can have of a kind; shares of it strand nobody."""
