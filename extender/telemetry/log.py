@@ -37,7 +37,7 @@ class JsonLines(logging.Formatter):
             **dict(_fields(record)),
         }
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
+            line["traceback"] = "\n".join(_traceback(self.formatException(record.exc_info)))
         return ENCODER.encode(line)
 
 
@@ -48,7 +48,8 @@ class TextLines(logging.Formatter):
         fields = "".join(f" {key}={_shown(value)}" for key, value in _fields(record))
         time = _time(record).strftime("%H:%M:%S")
         line = f"{time} {record.levelname.lower():7} {_one_line(_written(record.getMessage()))}{fields}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        raised = _traceback(self.formatException(record.exc_info)) if record.exc_info else ()
+        return "\n".join((line, *map(_one_line, raised)))
 
 
 def _time(record: logging.LogRecord) -> datetime:
@@ -59,6 +60,11 @@ def _fields(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
     for key, value in record.__dict__.items():
         if key in KEYS:
             yield key, _written(value) if isinstance(value, str) else value
+
+
+def _traceback(text: str) -> Iterator[str]:
+    """Yield the lines of a traceback: what was raised may tell what others have called something."""
+    return map(_written, text.split("\n"))
 
 
 def _written(text: str) -> str:

@@ -73,6 +73,16 @@ def test_an_exception_comes_with_its_traceback(style: logging.Formatter) -> None
     assert "ValueError: why" in style.format(made)
 
 
+@pytest.mark.parametrize("style", [JsonLines(), TextLines()], ids=["json", "text"])
+def test_what_an_exception_says_is_written_like_a_name(style: logging.Formatter) -> None:
+    made = record("crashed")
+    made.exc_info = (ValueError, ValueError(f"\x1b[31m\ud800{'x' * 1_000_000}\nnext"), None)
+    text = style.format(made)
+    assert "\x1b" not in text
+    assert text.encode().count(b"x") < 5000
+    assert "next" in text
+
+
 def test_fields_without_a_key_are_left_out() -> None:
     assert "secret" not in JsonLines().format(record("read", token="secret"))  # noqa: S106 - no password
 
