@@ -115,10 +115,10 @@ def _leading(settings: Settings) -> Iterator[Complaint]:
         yield "leading.trustSeconds", f"must be at most {MOST_TRUST:g} of leading.leaseSeconds, {leading.lease_seconds}"
     if leading.renew_seconds > leading.trust_seconds / 2:
         yield "leading.renewSeconds", f"must be at most half of leading.trustSeconds, {leading.trust_seconds:g}"
-    for name in ("namespace", "lease", "scheduler_lease"):
-        value = getattr(leading, name)
-        if not is_dns_subdomain(value) and (value or name != "scheduler_lease"):
-            yield f"leading.{'schedulerLease' if name == 'scheduler_lease' else name}", "must be the name of an object"
+    named = {"namespace": leading.namespace, "lease": leading.lease, "schedulerLease": leading.scheduler_lease}
+    for name, value in named.items():
+        if not is_dns_subdomain(value) and (value or name != "schedulerLease"):
+            yield f"leading.{name}", "must be the name of an object"
     if leading.pod and not is_dns_label(leading.pod):
         yield "leading.pod", "must be the UID of a pod"
     if leading.lease == leading.scheduler_lease:
