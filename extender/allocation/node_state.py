@@ -19,6 +19,7 @@ from extender.allocation.matches import Matches
 from extender.allocation.plain import path_of
 from extender.allocation.projection import project
 from extender.allocation.question import Question
+from extender.allocation.selectors import read_by
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import NodeSelection
 from extender.model.names import PoolKey
@@ -200,7 +201,7 @@ def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
         paths |= {path_of(rule.attribute) for rule in part.rules}
         for program in (item.program for slot in part.slots for ask in slot.asks for item in ask.derivations):
             if program is not None:
-                paths |= inventory.columns.keys() if program.reads is None else program.reads
+                paths |= read_by(program, inventory)
     return [inventory.columns[path] for path in sorted(paths) if path in inventory.columns]
 
 

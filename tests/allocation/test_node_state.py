@@ -15,8 +15,8 @@ from extender.allocation.memory import NODE_SIZE
 from extender.allocation.node_state import KIND_SIZE, STATE_SIZE, Found, Naming, States
 from extender.allocation.snapshot import Snapshot
 from extender.model.change import Changed, Gone
-from extender.model.claim import Constraint, ResourceClaim
-from extender.model.device import Counter, CounterConsumption, CounterSet, Device, ResourceSlice
+from extender.model.claim import Constraint, DerivedAttribute, ResourceClaim
+from extender.model.device import Attribute, Counter, CounterConsumption, CounterSet, Device, ResourceSlice
 from extender.model.names import ObjectKey
 from extender.model.quantity import parse_quantity
 from extender.model.taint import Taint
@@ -80,6 +80,15 @@ def test_an_error_is_met_on_a_device_that_somebody_has_a_share_of() -> None:
     held = holder("h", "n1", "d", share="s")
     snapshot = cluster(node("n1"), published("n1", device("d"), good("e")), held).snapshot
     assert verdicts(Fitter(IS_A), snapshot) == chosen(IS_A, snapshot) == ["FAILS"]
+
+
+@pytest.mark.parametrize("text", ["1", "device.attributes['gpu.example.com'].model"])
+def test_an_attribute_without_a_value_is_part_of_the_state_where_another_is_derived(text: str) -> None:
+    odd = replace(good(), attributes=(*good().attributes, ("odd", Attribute("invalid", "no value"))))
+    wanted = request(derived_attributes=(DerivedAttribute("a.example.com/z", text),))
+    asked = question(wanted, Constraint(match_attribute="a.example.com/z"))
+    snapshot = cluster(*ZONES, published("n1", good()), published("n2", odd)).snapshot
+    assert verdicts(Fitter(asked), snapshot) == chosen(asked, snapshot) == ["FITS", "FAILS"]
 
 
 def partition(name: str, model: str) -> Device:
