@@ -112,8 +112,8 @@ class Fitter:
 
         None where that cannot be told, or not before devices are looked at.
         """
-        basis = self._basis
-        if self._is_blind or basis is None or not basis.holds(snapshot):
+        basis = self._held(snapshot)
+        if self._is_blind or basis is None:
             return None
         self._asked_at, self._states = snapshot.generation, self._states.continued(snapshot)
         state = self._alike(self._states, basis, snapshot).state(snapshot, node)
@@ -124,11 +124,11 @@ class Fitter:
             self._likeness = Likeness(states, basis, snapshot.layout)
         return self._likeness
 
+    def _held(self, snapshot: Snapshot) -> Basis | None:
+        return self._basis if self._basis is not None and self._basis.holds(snapshot) else None
+
     def _basis_in(self, snapshot: Snapshot) -> Basis:
-        if self._basis is not None and self._basis.holds(snapshot):
-            return self._basis
-        blank = Draft(snapshot, np.zeros(0, np.int8), np.zeros(0, np.int32), self._reasons, self._states)
-        return finished(self._based(blank))
+        return self._held(snapshot) or finished(self._based(snapshot))
 
     def fit(self, snapshot: Snapshot) -> Fit:
         """Answer for all nodes of *snapshot*."""
@@ -159,7 +159,7 @@ class Fitter:
         self._forget()
         self._states = self._states.continued(snapshot)
         draft, open_nodes = self._carried(snapshot)
-        basis = yield from self._based(draft)
+        basis = self._held(snapshot) or (yield from self._based(snapshot))
         alike = None if self._is_blind else self._alike(draft.states, basis, snapshot)
         known, states = alike.known(snapshot, open_nodes) if alike else ([], [])
         for node, found in known:
@@ -214,10 +214,8 @@ class Fitter:
         verdicts[changed], codes[changed] = Verdict.UNKNOWN, NO_REASON
         return Draft(snapshot, verdicts, codes, self._reasons, self._states), changed
 
-    def _based(self, draft: Draft) -> Work[Basis]:
-        snapshot, inventory, taints = draft.snapshot, draft.snapshot.inventory, self._taints
-        if self._basis is not None and self._basis.holds(snapshot):
-            return self._basis
+    def _based(self, snapshot: Snapshot) -> Work[Basis]:
+        inventory, taints, reasons = snapshot.inventory, self._taints, self._reasons
         added = yield from added_taints(inventory, snapshot.rules, snapshot.classes, taints)
         room = OUTCOMES
         for selector in dict.fromkeys(test.selector for ask in self.question.asks.values() for test in ask.tests):
@@ -227,7 +225,7 @@ class Fitter:
                 room = max(0, room - selector.taken)
         matches = yield from matches_of(self.question, inventory, added)
         basis = Basis(inventory, snapshot.rules, snapshot.classes, matches, added)
-        if taints is self._taints and draft.reasons is self._reasons:
+        if taints is self._taints and reasons is self._reasons:
             self._basis = basis
         return basis
 
