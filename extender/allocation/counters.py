@@ -29,7 +29,7 @@ class Balance:
 
     def admits(self, device: Device, *, grouped: bool) -> bool:
         """Tell whether *device* may become active. Nothing does that would leave its pool overdrawn anywhere."""
-        drawn = draws_of(device)
+        drawn = drawn_by(device.traits)
         if any(self.left[key] < amount for key, amount in drawn.items()):
             return False
         if self.overdrawn and any(left < drawn.get(key, 0) for key, left in self.left.items()):
@@ -54,7 +54,7 @@ class Balance:
         self.groups = before
 
     def _draw(self, device: Device, times: int) -> None:
-        for key, amount in draws_of(device).items():
+        for key, amount in drawn_by(device.traits).items():
             before = self.left.get(key, 0)
             after = self.left[key] = before - times * amount
             self.overdrawn += (after < 0) - (before < 0)
@@ -69,11 +69,6 @@ def balance_of(pool: Pool, active: Iterable[Device]) -> Balance:
     for device in active:
         balance.take(device)
     return balance
-
-
-def draws_of(device: Device) -> dict[CounterKey, int]:
-    """Add up what *device* draws."""
-    return drawn_by(device.traits)
 
 
 def drawn_by(traits: Traits) -> dict[CounterKey, int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeVar
 
-from extender.allocation.counters import draws_of
+from extender.allocation.counters import drawn_by
 from extender.allocation.inventory import Inventory
 from extender.allocation.pools import CounterKey
 from extender.allocation.usage import UNUSED, Usage, add
@@ -150,4 +150,4 @@ def _partitions(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: 
 
 
 def _draws(device: Device | None) -> Mapping[CounterKey, int]:
-    return draws_of(device) if device else {}
+    return drawn_by(device.traits) if device else {}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from extender.allocation.board import Board, Candidate
-from extender.allocation.counters import Balance, Groups, draws_of
+from extender.allocation.counters import Balance, Groups, drawn_by
 from extender.allocation.masks import mask_of
 from extender.allocation.pools import CounterKey
 from extender.allocation.situation import Situation
@@ -120,7 +120,7 @@ def _chip(board: Board, known: Declared, pool: int, names: frozenset[str], place
 
 
 def _cut(candidate: Candidate, sets: tuple[str, ...], counters: tuple[CounterKey, ...], whole: tuple[int, ...]) -> Cut:
-    drawn = draws_of(candidate.device)
+    drawn = drawn_by(candidate.device.traits)
     groups: dict[str, Groups] = {}
     for item in candidate.device.traits.consumes_counters:
         groups[item.counter_set] = frozenset(item.compatibility_groups)

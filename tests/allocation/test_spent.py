@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.counters import draws_of
+from extender.allocation.counters import drawn_by
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.spent import drawing
 from extender.allocation.work import finished
@@ -55,10 +55,10 @@ def reckoned(inventory: Inventory, used: set[int]) -> list[int]:
         }
         for other in used:
             if inventory.slices[inventory.slice_at(other)] is here:
-                for key, amount in draws_of(inventory.device(other)).items():
+                for key, amount in drawn_by(inventory.device(other).traits).items():
                     left[key] = left.get(key, 0) - amount
         if row not in used and any(
-            left.get(key, 0) < amount for key, amount in draws_of(inventory.device(row)).items()
+            left.get(key, 0) < amount for key, amount in drawn_by(inventory.device(row).traits).items()
         ):
             found.append(row)
     return found
