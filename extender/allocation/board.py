@@ -64,12 +64,12 @@ class Board:
     pools: tuple[Pool, ...]
     candidates: tuple[Candidate, ...]
     shareable: int
-    pending: tuple[Candidate, ...] = ()
-    unready: int = 0
-    evicting: int = 0
-    several: int = 0
-    plain: int = 0
-    whole: int = 0
+    pending: tuple[Candidate, ...]
+    unready: int
+    evicting: int
+    several: int
+    plain: int
+    whole: int
 
 
 # The candidates of slices that several nodes may see, by the slice's identity and the index of its pool.

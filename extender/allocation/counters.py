@@ -20,7 +20,7 @@ class Balance:
     """
 
     left: dict[CounterKey, int]
-    overdrawn: int = 0
+    overdrawn: int
     groups: dict[str, Groups] = field(default_factory=dict)
     taken: dict[CounterKey, int] = field(default_factory=dict)
 

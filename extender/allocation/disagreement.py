@@ -1,6 +1,6 @@
 """Why requests that could each be satisfied cannot be under a rule: what they need beside what one value has."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import chain
 from operator import or_
@@ -39,18 +39,16 @@ class Lack(NamedTuple):
     apart: tuple[int, ...]
 
 
-def bound_slots(question: Question, claim: int, rule: int) -> Iterator[Places]:
-    """Yield the asks of each slot of a claim that cannot escape a rule, whichever of its asks is chosen."""
-    for (owner, _), places in question.slots.items():
-        if owner == claim and all(rule in question.covered[at] for at in places):
-            yield places
-
-
 def bound_together(question: Question, claim: int, rule: int) -> list[list[Places]]:
-    """Gather the same slots by what they ask for: those of a list suit the same devices, with the same values."""
+    """Gather the asks of each slot of a claim that cannot escape a rule, whichever of its asks is chosen.
+
+    By what they ask for: the slots of one list suit the same devices, with the same values.
+    """
     attribute = question.claims[claim].rules[rule].attribute
     found: dict[object, list[Places]] = {}
-    for places in bound_slots(question, claim, rule):
+    for (owner, _), places in question.slots.items():
+        if owner != claim or any(rule not in question.covered[at] for at in places):
+            continue
         derives = any(item.name == attribute for at in places for item in question.asks[at].derivations)
         found.setdefault(places if derives else tuple(question.alike[at] for at in places), []).append(places)
     return list(found.values())

@@ -89,14 +89,11 @@ class Reach:
 
 
 def reach_of(
-    inventory: Inventory,
-    layout: Layout,
-    nodes: Mapping[NodeName, Node],
-    known: Mapping[NodeSelection, Bits] | None = None,
+    inventory: Inventory, layout: Layout, nodes: Mapping[NodeName, Node], known: Mapping[NodeSelection, Bits]
 ) -> Reach:
     """Work out what each node of *layout* sees; *known* are sights of the same nodes."""
     spots, labels = _spots(inventory), Labels(layout.nodes, nodes)
-    sights = {item: known[item] if known and item in known else labels.sight(item) for item in spots.selections}
+    sights = {item: known[item] if item in known else labels.sight(item) for item in spots.selections}
     reach = Reach(np.zeros(len(layout.nodes), np.int32), [()], [()], {(): 0}, spots, sights)
     if not reach.is_any:
         reach.view.setflags(write=False)

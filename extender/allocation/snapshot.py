@@ -58,7 +58,7 @@ def empty() -> Snapshot:
     inventory = inventory_of(())
     layout = layout_of(inventory, ())
     usage: Column[Usage] = blank(0)
-    reach = reach_of(inventory, layout, {})
+    reach = reach_of(inventory, layout, {}, {})
     return Snapshot(inventory=inventory, layout=layout, reach=reach, usage=usage, free=free_of(layout, usage))
 
 

@@ -116,7 +116,7 @@ def why_not(answer: Answer) -> Work[Reason | Fault | None]:
 
 
 def solving(
-    question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, known: Known | None = None
+    question: Question, board: Board, usage_of: UsageOf, manner: Manner, known: Known | None = None
 ) -> Work[Answer]:
     """Find devices on one node: those of kube-scheduler, or better ones where *manner* has a preference."""
     try:

@@ -17,8 +17,8 @@ from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, selects
 class Tainting:
     """Rules, and the classes that rules of Kubernetes 1.33 and 1.34 could name."""
 
-    rules: tuple[DeviceTaintRule, ...] = ()
-    classes: Mapping[ClassName, DeviceClass] | None = None
+    rules: tuple[DeviceTaintRule, ...]
+    classes: Mapping[ClassName, DeviceClass]
 
     def taints(self, key: DeviceKey, device: Device) -> tuple[Taint, ...]:
         """Return what the rules add to the taints that the driver published."""
@@ -31,7 +31,7 @@ class Tainting:
     def _concerns(self, rule: DeviceTaintRule, key: DeviceKey, device: Device) -> bool:
         if rule.selector is None or not selects(rule.selector, key):
             return False
-        texts = texts_of(rule.selector, self.classes or {})
+        texts = texts_of(rule.selector, self.classes)
         return texts is not None and all(may_match(text, key.driver, device) for text in texts)
 
 

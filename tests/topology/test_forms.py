@@ -30,7 +30,7 @@ MANY = 40
 
 
 def board(name: str, *slices: ResourceSlice) -> Board:
-    return board_of(node(name), slices, Tainting(), Features())
+    return board_of(node(name), slices, Tainting((), {}), Features())
 
 
 def unlike(name: str, near: int) -> ResourceSlice:
