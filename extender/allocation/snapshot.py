@@ -24,7 +24,7 @@ class Snapshot:
 
     usage: one entry for each row of the inventory, without a value where nobody holds the device.
     free: uint64[nodes, words], the local devices of each node that nobody holds.
-    boards: what was laid out for searches, a cache; whoever changes more than what is taken begins a new one.
+    boards: what was laid out for searches, a cache; whoever changes what they show begins a new one.
     """
 
     generation: int = 0

@@ -14,7 +14,7 @@ class Standing:
 
     *is_plain*: the pool is whole, its node's own, and has neither partitions nor anything out of the ordinary.
     *shared_pool* names the pool where its slices are not all local to one node; what a node has to itself needs none.
-    *opens_pool* is for equality alone: it tells one pool of two slices from two pools of which each lacks one.
+    *opens_pool* tells one pool of two slices from two pools of which each lacks one.
     """
 
     driver: DriverName
