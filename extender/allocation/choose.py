@@ -5,7 +5,6 @@ from functools import partial
 from typing import Final
 
 from extender.allocation.board import Board
-from extender.allocation.cel import Budget
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question
 from extender.allocation.result import check_writable
@@ -32,7 +31,7 @@ def choosing(snapshot: Snapshot, node: int, question: Question, manner: Manner =
         return Failure(str(error), is_local=manner.is_lenient)
     if len(site.board.candidates) > LARGE:
         yield
-    known = Known(site.usages(), site.judge(Budget()))
+    known = Known(site.usages(), site.judge())
     return (yield from deciding(question, site.board, site.usage_of, manner, known))
 
 

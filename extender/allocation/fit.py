@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.added import Taints, added_taints
-from extender.allocation.cel import Budget
 from extender.allocation.choose import choosing
 from extender.allocation.columns import Dictionary
 from extender.allocation.distinct import distinct
@@ -221,7 +220,7 @@ class Fitter:
         for selector in dict.fromkeys(test.selector for ask in self.question.asks.values() for test in ask.tests):
             if selector:
                 selector.room = min(ROOM, room)
-                yield from selector.sweeping(inventory, Budget())
+                yield from selector.sweeping(inventory)
                 room = max(0, room - selector.taken)
         matches = yield from matches_of(self.question, inventory, added)
         basis = Basis(inventory, snapshot.rules, snapshot.classes, matches, added)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from extender.allocation.added import Taints
 from extender.allocation.capacity import gives
-from extender.allocation.cel import Budget, Verdict
+from extender.allocation.cel import Verdict
 from extender.allocation.columns import Column
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
@@ -136,7 +136,7 @@ def _tested(ask: Ask, inventory: Inventory) -> tuple[Flags, Flags]:
     for test in ask.tests:
         if test.selector is None:
             return np.zeros(inventory.rows, np.bool_), errs | passing
-        verdicts = test.selector.sweep(inventory, Budget()).verdicts
+        verdicts = test.selector.sweep(inventory).verdicts
         errs |= passing & (verdicts == Verdict.ERROR)
         passing &= verdicts == Verdict.MATCH
     return passing, errs

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.allocation.cel import Budget, CompileError, Verdict, compile_selector
+from extender.allocation.cel import CompileError, Verdict, compile_selector
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
 from extender.allocation.selectors import Selector
@@ -37,6 +37,6 @@ class Members:
                 return np.zeros(inventory.rows, np.bool_)
         chosen = np.ones(inventory.rows, np.bool_)
         for selector in self._compiled:
-            sweep = yield from selector.sweeping(inventory, Budget())
+            sweep = yield from selector.sweeping(inventory)
             chosen &= sweep.verdicts == Verdict.MATCH
         return chosen

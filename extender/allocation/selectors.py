@@ -80,11 +80,11 @@ class Selector:
         """About how many bytes are remembered of what it said."""
         return self.taken + (self._last[3].codes.nbytes if self._last else 0)
 
-    def sweep(self, inventory: Inventory, budget: Budget) -> Sweep:
+    def sweep(self, inventory: Inventory) -> Sweep:
         """Evaluate the selector on every device of *inventory*."""
-        return finished(self.sweeping(inventory, budget))
+        return finished(self.sweeping(inventory))
 
-    def sweeping(self, inventory: Inventory, budget: Budget) -> Work[Sweep]:
+    def sweeping(self, inventory: Inventory) -> Work[Sweep]:
         """Do the same piece by piece. Who stops on the way loses nothing: what was evaluated is known next time."""
         if self._last and self._last[0]() is inventory:
             return self._last[3]
@@ -96,12 +96,12 @@ class Selector:
         if paths != self._from:
             # A sweep of other columns that has yet to end keeps what it had.
             self._from, self._known = paths, Known()
-        sweep = yield from self._swept([inventory.column(path) for path in paths], inventory, budget)
+        sweep = yield from self._swept([inventory.column(path) for path in paths], inventory)
         self._last = ref(inventory), inventory.rows, read, sweep
         return sweep
 
-    def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Work[Sweep]:
-        projection = project(columns, inventory.rows)
+    def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory) -> Work[Sweep]:
+        projection, budget = project(columns, inventory.rows), Budget()
         distinct: dict[SelectorOutcome, int] = {}
         codes = np.empty(len(projection.first), np.int32)
         known = yield from self._recalled(columns, projection.first)
@@ -112,7 +112,8 @@ class Selector:
                 outcome = known.get(values)
                 due += step
                 if outcome is None:
-                    outcome = self._evaluated(row, inventory, budget)
+                    sight = sight_of(inventory.device(row), inventory.driver_at(row))
+                    outcome = self.program.evaluate(sight, budget)
                     due += EVALUATED + budget.spent
                     if self._has_room(known):
                         known[values] = outcome
@@ -142,9 +143,6 @@ class Selector:
 
     def _has_room(self, known: Known) -> bool:
         return len(known) < MEMORY and known.taken < self.room
-
-    def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> SelectorOutcome:
-        return self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
 
 
 def read_by(program: Program, inventory: Inventory) -> frozenset[Path]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.board import Board, board_of
-from extender.allocation.cel import Budget, SelectorOutcome
+from extender.allocation.cel import SelectorOutcome
 from extender.allocation.eligibility import Judge
 from extender.allocation.features import Features
 from extender.allocation.selectors import Selector
@@ -40,13 +40,13 @@ class Site:
         usage, rows = self.snapshot.usage, self.places[: len(self.board.candidates)]
         return tuple(usage.dictionary.values[code] or UNUSED for code in usage.codes[rows].tolist())
 
-    def judge(self, budget: Budget) -> Judge:
+    def judge(self) -> Judge:
         """Judge candidates by what selectors say of whole columns: most of it is known from other nodes."""
         judged: dict[Selector, list[SelectorOutcome]] = {}
 
         def judge(selector: Selector) -> list[SelectorOutcome]:
             if selector not in judged:
-                sweep = selector.sweep(self.snapshot.inventory, budget)
+                sweep = selector.sweep(self.snapshot.inventory)
                 judged[selector] = [sweep.outcomes[code] for code in sweep.codes[self.places].tolist()]
             return judged[selector]
 

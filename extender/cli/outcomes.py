@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from extender.allocation.cel import Budget, SelectorOutcome, compile_selector
+from extender.allocation.cel import SelectorOutcome, compile_selector
 from extender.allocation.inventory import inventory_of, key_of
 from extender.allocation.selectors import Selector
 from extender.model.device import ResourceSlice
@@ -14,7 +14,7 @@ def outcomes(text: str, slices: Iterable[ResourceSlice]) -> Iterator[tuple[Devic
     selector = Selector(compile_selector(text))
     given = list(slices)
     inventory = inventory_of(given)
-    sweep = selector.sweep(inventory, Budget())
+    sweep = selector.sweep(inventory)
     places = sorted(range(len(given)), key=lambda place: key_of(given[place]))
     start_of = dict(zip(places, inventory.starts.tolist(), strict=False))
     return (

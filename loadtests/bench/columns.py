@@ -57,12 +57,12 @@ def sweeps(report: Report, built: Cluster) -> None:
         program = compile_selector(text)
         compiling = median_ms(lambda: compile_selector(text), 20)  # noqa: B023 - used within this round
         plain = times_ms(lambda: each(program, inventory), 1)[0]  # noqa: B023 - used within this round
-        cold = median_ms(lambda: Selector(program).sweep(inventory, Budget()), 5)  # noqa: B023 - used within this round
+        cold = median_ms(lambda: Selector(program).sweep(inventory), 5)  # noqa: B023 - used within this round
         selector = Selector(program)
-        selector.sweep(inventory, Budget())
-        warm = median_ms(lambda: selector.sweep(inventory, Budget()), 20)  # noqa: B023 - used within this round
+        selector.sweep(inventory)
+        warm = median_ms(lambda: selector.sweep(inventory), 20)  # noqa: B023 - used within this round
         changed = iter(later)
-        after = median_ms(lambda: selector.sweep(next(changed), Budget()), len(later))  # noqa: B023 - within this round
+        after = median_ms(lambda: selector.sweep(next(changed)), len(later))  # noqa: B023 - within this round
         beside = f"1/{plain / cold:.0f} of a loop over devices ({plain:.0f} ms); compiling {compiling:.2f}"
         report.add(f"a selector over 40,000 devices of {what}, cold, ms", f"{cold:.2f}", cold_target, beside)
         report.add("the same again, warm, ms", f"{warm:.4f}", warm_target, "nothing changed: the answer is looked up")

@@ -69,7 +69,7 @@ def check(inventory: Inventory, text: str) -> None:
     program = compile_selector(text)
     selector = Selector(program)
     for _ in range(2):
-        check_sweep(selector.sweep(inventory, Budget()), inventory, program)
+        check_sweep(selector.sweep(inventory), inventory, program)
 
 
 def check_sweep(sweep: Sweep, inventory: Inventory, program: Program) -> None:
@@ -124,7 +124,7 @@ def test_what_was_published_before_makes_no_difference(published: list[list[Reso
     program = compile_selector(text)
     selector = Selector(program)
     for inventory in map(inventory_of, published):
-        check_sweep(selector.sweep(inventory, Budget()), inventory, program)
+        check_sweep(selector.sweep(inventory), inventory, program)
 
 
 def test_sweeps_that_take_turns_do_not_mix_up_whose_values_they_know() -> None:
@@ -132,18 +132,18 @@ def test_sweeps_that_take_turns_do_not_mix_up_whose_values_they_know() -> None:
     program = compile_selector(WHOLE[0])
     selector = Selector(program)
     left, right = inventory_of([HERE, many]), inventory_of([THERE, many])
-    work = selector.sweeping(left, Budget())
+    work = selector.sweeping(left)
     next(work)
-    check_sweep(selector.sweep(right, Budget()), right, program)
+    check_sweep(selector.sweep(right), right, program)
     check_sweep(finished(work), left, program)
-    check_sweep(selector.sweep(right, Budget()), right, program)
-    check_sweep(selector.sweep(left, Budget()), left, program)
+    check_sweep(selector.sweep(right), right, program)
+    check_sweep(selector.sweep(left), left, program)
 
 
 def test_devices_that_agree_in_what_is_read_are_evaluated_once() -> None:
     spent: list[int] = []
     program = counting("device.attributes['gpu.example.com'].model == 'm1'", spent)
-    sweep = Selector(program).sweep(fleet(100), Budget())
+    sweep = Selector(program).sweep(fleet(100))
     assert len(spent) == 4
     assert [row for row in range(100) if sweep.verdicts[row] == Verdict.MATCH] == list(range(1, 100, 4))
 
@@ -172,9 +172,9 @@ def test_combinations_that_are_gone_make_room_for_others(monkeypatch: pytest.Mon
     spent: list[int] = []
     selector = Selector(counting(UUID, spent))
     for start in (0, 40, 80, 80):
-        selector.sweep(fleet(40, start), Budget())
+        selector.sweep(fleet(40, start))
     del spent[:]
-    selector.sweep(fleet(41, 80), Budget())
+    selector.sweep(fleet(41, 80))
     assert len(spent) == 1
 
 
@@ -183,7 +183,7 @@ def test_of_more_than_there_is_room_for_the_rest_alone_is_evaluated_again(monkey
     spent: list[int] = []
     selector = Selector(counting(UUID, spent))
     for _ in range(3):
-        selector.sweep(fleet(70), Budget())
+        selector.sweep(fleet(70))
     assert len(spent) == 70 + 6 + 6
 
 
@@ -191,14 +191,15 @@ def test_of_more_than_there_is_room_for_the_rest_alone_is_evaluated_again(monkey
 def test_asking_twice_gives_the_same_outcomes(text: str) -> None:
     count = 32
     selector = Selector(compile_selector(text))
-    first, again = selector.sweep(fleet(count), Budget()), selector.sweep(fleet(count), Budget())
+    first, again = selector.sweep(fleet(count)), selector.sweep(fleet(count))
     assert [first.outcome(row) for row in range(count)] == [again.outcome(row) for row in range(count)]
     assert set(first.verdicts.tolist()) == {Verdict.MATCH if text is COSTLY else Verdict.ERROR}
 
 
 def test_what_is_left_of_a_budget_makes_no_difference() -> None:
-    sweep = Selector(compile_selector(UUID)).sweep(fleet(100), Budget(0))
-    assert [row for row in range(100) if sweep.verdicts[row] == Verdict.MATCH] == [50]
+    inventory = fleet(100)
+    sight = sight_of(inventory.device(50), inventory.driver_at(50))
+    assert compile_selector(UUID).evaluate(sight, Budget(0)).verdict is Verdict.MATCH
 
 
 def asking(*expressions: str) -> Question:
@@ -232,7 +233,7 @@ def test_a_piece_of_a_sweep_takes_few_steps() -> None:
     for text, most in ((UUID, 5), (f"{UUID} || lists.range(1000).all(i, true)", 5_000), (COSTLY, 500_000)):
         spent: list[int] = []
         done = pieces = 0
-        for _ in Selector(counting(text, spent)).sweeping(fleet(3000 if most < PIECE else 20), Budget()):
+        for _ in Selector(counting(text, spent)).sweeping(fleet(3000 if most < PIECE else 20)):
             assert sum(spent[done:-1]) <= PIECE
             done, pieces = len(spent), pieces + 1
         assert pieces >= sum(spent) // (PIECE + most)
@@ -241,18 +242,18 @@ def test_a_piece_of_a_sweep_takes_few_steps() -> None:
 
 def test_a_sweep_of_what_is_known_is_cut_in_pieces_too() -> None:
     selector = Selector(compile_selector(UUID))
-    selector.sweep(fleet(6000), Budget())
-    assert sum(1 for _ in selector.sweeping(fleet(6000), Budget())) >= 2
+    selector.sweep(fleet(6000))
+    assert sum(1 for _ in selector.sweeping(fleet(6000))) >= 2
 
 
 def test_a_sweep_that_was_given_up_goes_on_where_it_stopped() -> None:
     spent: list[int] = []
     selector = Selector(counting(UUID, spent))
-    work = selector.sweeping(fleet(1000), Budget())
+    work = selector.sweeping(fleet(1000))
     next(work)
     work.close()
     assert 0 < len(spent) < 1000
-    assert selector.sweep(fleet(1000), Budget()).verdicts.tolist().count(Verdict.MATCH) == 1
+    assert selector.sweep(fleet(1000)).verdicts.tolist().count(Verdict.MATCH) == 1
     assert len(spent) == 1000
 
 
@@ -263,8 +264,8 @@ def test_what_there_is_no_room_for_is_evaluated_anew_and_errors_among_it_say_not
         spent.clear()
         plenty, little = Selector(compile_selector(wanted)), Selector(counting(wanted, spent), room=20 * OUTCOME_SIZE)
         for _ in range(2):
-            sweep = little.sweep(fleet(100), Budget())
-            assert sweep.verdicts.tolist() == plenty.sweep(fleet(100), Budget()).verdicts.tolist()
+            sweep = little.sweep(fleet(100))
+            assert sweep.verdicts.tolist() == plenty.sweep(fleet(100)).verdicts.tolist()
         assert is_error or len(spent) > 150
         assert little.taken <= 21 * (OUTCOME_SIZE + 100)
         assert (UNTOLD in sweep.outcomes) is is_error
