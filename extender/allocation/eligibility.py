@@ -71,34 +71,28 @@ def size_of(ask: Ask, found: Eligible) -> int:
     return len(found.every) if ask.takes_all else ask.count
 
 
-class Sights:
+class Sights(dict[int, DeviceValue]):
     """The candidates of a board, and what is pending, as selectors see them, each made when it is first looked at."""
 
     def __init__(self, board: Board) -> None:
-        self._board = board
-        self._made: dict[int, DeviceValue] = {}
+        super().__init__()
+        self._candidates = (*board.candidates, *board.pending)
 
-    def __getitem__(self, place: int) -> DeviceValue:
-        sight = self._made.get(place)
-        if sight is None:
-            candidates = self._board.candidates
-            pending = place - len(candidates)
-            candidate = candidates[place] if pending < 0 else self._board.pending[pending]
-            sight = self._made[place] = sight_of(candidate.device, candidate.key.driver)
+    def __missing__(self, place: int) -> DeviceValue:
+        candidate = self._candidates[place]
+        sight = self[place] = sight_of(candidate.device, candidate.key.driver)
         return sight
 
 
-class Outcomes:
+class Outcomes(dict[int, SelectorOutcome]):
     """What a selector says of each candidate, evaluated when it is first asked."""
 
     def __init__(self, program: Program, sights: Sights, budget: Budget) -> None:
+        super().__init__()
         self._program, self._sights, self._budget = program, sights, budget
-        self._known: dict[int, SelectorOutcome] = {}
 
-    def __getitem__(self, place: int) -> SelectorOutcome:
-        outcome = self._known.get(place)
-        if outcome is None:
-            outcome = self._known[place] = self._program.evaluate(self._sights[place], self._budget)
+    def __missing__(self, place: int) -> SelectorOutcome:
+        outcome = self[place] = self._program.evaluate(self._sights[place], self._budget)
         return outcome
 
 
@@ -200,7 +194,7 @@ class Examination:
         if traits.binding_conditions and not self.features.binding:
             return None
         for test, outcomes in self.tests:
-            outcome = outcomes[place] if outcomes else SelectorOutcome(Verdict.ERROR, test.error)
+            outcome = SelectorOutcome(Verdict.ERROR, test.error) if outcomes is None else outcomes[place]
             if outcome.verdict is not Verdict.MATCH:
                 self._check(test, outcome, candidate)
                 return None
