@@ -41,6 +41,10 @@ class Dictionary(Generic[V]):
             self.values.append(value)
         return known
 
+    def encoded(self, values: Iterable[V | None]) -> list[int]:
+        """Return the code of each of *values*."""
+        return [0 if value is None else self.code(value) for value in values]
+
 
 class Edit(NamedTuple):
     """Of which codes others were made, while these are there, and in which rows alone they may differ."""
@@ -102,7 +106,7 @@ class Column(Generic[V]):
             return self
         used, codes = np.unique(self.codes, return_inverse=True)
         dictionary: Dictionary[V] = Dictionary()
-        renamed = [0 if (value := values[code]) is None else dictionary.code(value) for code in used.tolist()]
+        renamed = dictionary.encoded(values[code] for code in used.tolist())
         return frozen(np.array(renamed, np.int32)[codes], dictionary)
 
 
@@ -164,5 +168,4 @@ def blank(rows: int) -> Column[V]:
 def column_of(values: Iterable[V | None]) -> Column[V]:
     """Encode *values*, None where a row has none."""
     dictionary: Dictionary[V] = Dictionary()
-    codes = [0 if value is None else dictionary.code(value) for value in values]
-    return frozen(np.array(codes, np.int32), dictionary)
+    return frozen(np.array(dictionary.encoded(values), np.int32), dictionary)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
 from extender.allocation.cells import TRAITS, Columns, piles_of
-from extender.allocation.columns import Column, Dictionary, blank, column_of
+from extender.allocation.columns import Column, blank, column_of
 from extender.allocation.standing import Standing, standings
 from extender.model.device import Device, ResourceSlice, Traits
 from extender.model.frozen import dataclass
@@ -173,7 +173,7 @@ class Inventory:
         driver, name, _ = key_of(fresh[0]) if fresh else self.keys[first]
         before, after = self.pool(driver, name), _pool(keys, driver, name)
         standing = [self.standing.dictionary.code(item) for item in standings(slices[after.start : after.stop])]
-        homes = [_home_code(item, self.home.dictionary) for item in fresh]
+        homes = self.home.dictionary.encoded(map(home_of, fresh))
         return Inventory(
             slices=slices,
             keys=keys,
@@ -199,11 +199,6 @@ def inventory_of(slices: Iterable[ResourceSlice]) -> Inventory:
 def home_of(published: ResourceSlice) -> NodeName | None:
     """Return the node that the devices of *published* are local to."""
     return published.selection.node_name if published.selection else None
-
-
-def _home_code(published: ResourceSlice, dictionary: Dictionary[NodeName]) -> int:
-    home = home_of(published)
-    return 0 if home is None else dictionary.code(home)
 
 
 def _pool(keys: Sequence[SliceKey], driver: DriverName, name: PoolName) -> range:

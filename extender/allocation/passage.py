@@ -54,12 +54,8 @@ def passage(before: Snapshot, after: Snapshot) -> Passage | None:
 
 def _is_comparable(before: Snapshot, after: Snapshot) -> bool:
     """Tell whether codes mean the same, and nothing has changed that is not of some node."""
-    pairs = (
-        (before.rules, after.rules),
-        (before.classes, after.classes),
-        (before.usage.dictionary, after.usage.dictionary),
-    )
-    return all(left is right for left, right in pairs)
+    is_same = before.rules is after.rules and before.classes is after.classes
+    return is_same and before.usage.dictionary is after.usage.dictionary
 
 
 def _are_changed(before: Snapshot, after: Snapshot, origin: Whole) -> NDArray[np.bool_]:

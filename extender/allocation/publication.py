@@ -1,13 +1,11 @@
 """A snapshot in which other slices are published: only the rows of these are made anew."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from extender.allocation.boards import Boards
-from extender.allocation.columns import Column, Dictionary, frozen
+from extender.allocation.columns import Column, column_of
 from extender.allocation.inventory import Inventory, SliceKey, inventory_of, key_of
 from extender.allocation.layout import layout_of
 from extender.allocation.reach import is_wasteful, moved, reach_of
@@ -37,9 +35,8 @@ def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: Usa
             snapshot = with_slice(snapshot, item, usage_of)
         return snapshot
     inventory = inventory_of({key_of(item): item for item in listed}.values())
-    dictionary: Dictionary[Usage] = Dictionary()
-    codes = [code for item in inventory.slices for code in _usage_codes(item, usage_of, dictionary)]
-    return _laid_out(snapshot, inventory, frozen(np.array(codes, np.int32), dictionary))
+    held = (usage for item in inventory.slices for usage in _held(item, usage_of))
+    return _laid_out(snapshot, inventory, column_of(held))
 
 
 def differs(left: ResourceSlice, right: ResourceSlice) -> bool:
@@ -63,7 +60,7 @@ def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Sn
         last = int(before.starts[index + 1])
     else:
         last = start
-    column = snapshot.usage.spliced(start, last, _usage_codes(item, usage_of, snapshot.usage.dictionary))
+    column = snapshot.usage.spliced(start, last, snapshot.usage.dictionary.encoded(_held(item, usage_of)))
     return _laid_out(snapshot, inventory, column)
 
 
@@ -89,9 +86,10 @@ def _is_seen_alike(before: Inventory, after: Inventory, index: int) -> bool:
     )
 
 
-def _usage_codes(item: ResourceSlice, usage_of: UsageOf, dictionary: Dictionary[Usage]) -> list[int]:
+def _held(item: ResourceSlice, usage_of: UsageOf) -> Iterator[Usage | None]:
+    """Return how much of each device is taken, None where nobody holds it."""
     usages = (usage_of(DeviceKey(item.driver, item.pool, device.name)) for device in item.devices)
-    return [dictionary.code(usage) if usage != UNUSED else 0 for usage in usages]
+    return (None if usage == UNUSED else usage for usage in usages)
 
 
 def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) -> Snapshot:
