@@ -100,7 +100,7 @@ class Plain:
         taken = usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)[grid.of_rows(usage.codes)]
         weights = grid.of_rows(matches.weights)
         parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
-        for match in matches.of.values():
+        for match in matches.each:
             matching, usable = grid.of_rows(match.matching), grid.of_rows(match.usable)
             # What is kept from being given is so in use, too, and told before that.
             kept = np.where(matching & ~usable, weights, 0)
