@@ -23,15 +23,15 @@ MOST_COUNTS: Final = 2048
 ByValue = Mapping[int, int]
 
 
-class Share(NamedTuple):
-    """What one slot takes in a course: so many devices out of a mask."""
+class Demand(NamedTuple):
+    """So many devices out of a mask, for one ask."""
 
     at: At
     mask: int
     size: int
 
 
-Course = tuple[Share, ...]
+Course = tuple[Demand, ...]
 
 
 def is_countable(situation: Situation) -> bool:
@@ -133,20 +133,20 @@ def _courses(
             for (claim, rule), value in zip(rules, chosen, strict=True):
                 if claim == at.claim and rule in situation.covered[at]:
                     mask &= by_value[at, rule].get(value, 0)
-            course.append(Share(at, mask, situation.asks[at].count))
+            course.append(Demand(at, mask, situation.asks[at].count))
         yield tuple(course)
 
 
-def _is_enough(course: Sequence[Share]) -> bool:
+def _is_enough(course: Sequence[Demand]) -> bool:
     return all(union.bit_count() >= size for union, size in _unions(course))
 
 
-def _unions(course: Sequence[Share]) -> list[tuple[int, int]]:
+def _unions(course: Sequence[Demand]) -> list[tuple[int, int]]:
     """Return for each set of slots the devices that are there for any of them, and how many they need."""
     unions = [(0, 0)]
-    for share in course:
-        if share.size:
-            unions += [(union | share.mask, size + share.size) for union, size in unions]
+    for demand in course:
+        if demand.size:
+            unions += [(union | demand.mask, size + demand.size) for union, size in unions]
     return unions
 
 
@@ -172,7 +172,7 @@ def first_solution(courses: Sequence[Course]) -> Work[tuple[Pick, ...] | None]:
     return tuple(picks)
 
 
-def _reserved(later: Sequence[Share], used: int) -> int:
+def _reserved(later: Sequence[Demand], used: int) -> int:
     """Return the devices that some of the *later* slots need all of."""
     reserved = 0
     for union, size in _unions(later):

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from operator import or_
-from typing import Final, NamedTuple
+from typing import Final
 
 from extender.allocation.attempt import ANYTHING, Attempt
+from extender.allocation.counting import Demand
 from extender.allocation.eligibility import Eligible, Met
 from extender.allocation.holders import AllHolders, kinds_of
 from extender.allocation.masks import bits_of, mask_of, places_of
@@ -21,14 +22,6 @@ from extender.allocation.situation import Situation
 LOOK: Final = 8000
 # How many of them are about as much work as a candidate that is tried.
 PER_STEP: Final = 8
-
-
-class Demand(NamedTuple):
-    """So many devices out of a mask, for one ask."""
-
-    at: At
-    mask: int
-    size: int
 
 
 def can_foresee(situation: Situation) -> bool:
