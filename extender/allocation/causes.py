@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.board import Candidate
@@ -43,18 +43,11 @@ SEVERAL: Final = {"has": "have", "is": "are", "skips": "skip"}
 KEPT: Final = frozenset((Shortage.POOL_CLOSED, Shortage.NOT_OURS))
 
 
-class Causes(NamedTuple):
-    """Why there is too little: its kind, how many candidates can be had, and what keeps the others, counted."""
+def causes(attempt: Attempt, at: At, free: int, needed: int, toll: Toll) -> Work[tuple[Shortage, int, str]]:
+    """Count why candidates are not *free*, or not to be had: the kind, how many can be had, and what keeps the others.
 
-    kind: Shortage
-    has: int
-    details: str
-
-
-def causes(attempt: Attempt, at: At, free: int, needed: int, toll: Toll) -> Work[Causes]:
-    """Count why candidates are not *free*, or not to be had; the kind is the most frequent that can end by itself.
-
-    Where they would not suffice if all were free, it is in vain to wait for that.
+    The kind is the most frequent that can end by itself. Where they would not suffice if all were free, it is in vain
+    to wait for that.
     """
     situation, found = attempt.situation, Counter[Cause]()
     ask, every = situation.asks[at], frozenset(situation.eligible[at].every)
@@ -76,9 +69,9 @@ def causes(attempt: Attempt, at: At, free: int, needed: int, toll: Toll) -> Work
     if found.total() - found[NEVER] < needed - has:
         # Of a pool that is being updated more may come.
         kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
-        return Causes(kind, has, ", ".join([*details, "no other matches"]))
+        return kind, has, ", ".join([*details, "no other matches"])
     kind = _kind([(cause[0], count) for cause, count in listed if cause != NEVER], needed - has)
-    return Causes(kind, has, ", ".join(details))
+    return kind, has, ", ".join(details)
 
 
 def _counted(cause: str, count: int) -> str:
