@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,12 +64,8 @@ class Basis:
         self.shortfalls[shortfall] = reason
 
 
-class Way(NamedTuple):
-    """Which ask of each list of alternatives the first solution on a node has: int16[lists], as bytes."""
-
-    asks: bytes
-
-
+# Which ask of each list of alternatives the first solution on a node has: int16[lists].
+Way = bytes
 Told = Reason | Fault | Way
 
 
@@ -104,7 +99,7 @@ class Reasons:
         known = self._numbers.setdefault(reason, len(self.all))
         if known == len(self.all):
             self.all.append(reason)
-            self._bytes += len(reason.asks if isinstance(reason, Way) else reason.text)
+            self._bytes += len(reason if isinstance(reason, Way) else reason.text)
         return known
 
     def are_too_many(self, nodes: int) -> bool:
@@ -138,4 +133,4 @@ def lists_of(question: Question) -> list[tuple[int, int]]:
 def way_of(question: Question, asks: Iterable[At]) -> Way:
     """Return the way that *asks* are: of lists of which there is none it is the first."""
     chosen = {at[:2]: at.ask for at in asks}
-    return Way(np.array([chosen.get(place, 0) for place in lists_of(question)], np.int16).tobytes())
+    return np.array([chosen.get(place, 0) for place in lists_of(question)], np.int16).tobytes()

@@ -66,7 +66,7 @@ class Fit:
         lists, codes = lists_of(self.question), np.where(self.mask, self.reason_codes, NO_REASON)
         used = distinct(np.append(codes, np.int32(NO_REASON)))
         ways = map(self.reasons.__getitem__, used[1:].tolist())
-        asks = [bytes(2 * len(lists)), *(way.asks for way in ways if isinstance(way, Way))]
+        asks = [bytes(2 * len(lists)), *(way for way in ways if isinstance(way, Way))]
         table = np.frombuffer(b"".join(asks), np.int16).reshape(len(used), len(lists))
         return dict(zip(lists, table[np.searchsorted(used, codes)].T, strict=True))
 
