@@ -9,6 +9,7 @@ from extender.allocation.fit import Fitter
 from extender.allocation.plain import plain_of
 from extender.allocation.question import Question, ask
 from extender.model.claim import ClaimSpec, Constraint, DeviceRequest, RequestSlot, ResourceClaim, Selector
+from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
 from tests.allocation.small import ANY, CLASSES, chosen, cluster, device, node, published, question, request, verdicts
 
@@ -68,3 +69,17 @@ def test_rules_that_compare_too_many_values_are_left_to_the_search() -> None:
     built = cluster(node("n1"), node("n2"), published("n1", *crossed, twin), published("n2", *crossed))
     assert plain_of(asked) is not None
     assert verdicts(Fitter(asked), built.snapshot) == chosen(asked, built.snapshot) == ["FITS", "NO"]
+
+
+def test_more_values_than_a_node_has_devices_are_counted_all_the_same() -> None:
+    # Each node has racks of its own: one for both devices, two, one for one of them alone, or none.
+    racks = {"n1": (0, 0), "n2": (1, 2), "n3": (3, None), "n4": (None, None), "n5": (4, 4)}
+
+    def pool(name: str) -> ResourceSlice:
+        own = enumerate({} if rack is None else {"rack": rack} for rack in racks[name])
+        return published(name, *(device(f"d{place}", rack) for place, rack in own))
+
+    asked = question(request(2), Constraint(match_attribute="gpu.example.com/rack"))
+    snapshot = cluster(*map(node, racks), *map(pool, racks)).snapshot
+    assert plain_of(asked) is not None
+    assert verdicts(Fitter(asked), snapshot) == chosen(asked, snapshot) == ["FITS", "NO", "NO", "NO", "FITS"]
