@@ -214,9 +214,9 @@ def turns_of(situation: Situation, preference: Preference | None) -> Sequence[Tu
     With admin access it is never free: who comes later may not have what an administrator only looks at. Neither is it
     with lists that are not understood.
     """
-    if preference is None or isinstance(preference, AsAsked):
+    if preference is None:
         return in_order(situation)
-    if any(ask.is_admin for ask in situation.asks.values()):
+    if not isinstance(preference, AsAsked) and any(ask.is_admin for ask in situation.asks.values()):
         return most_constrained_first(situation)
     return preference.order(situation)
 
