@@ -1,7 +1,6 @@
 """Which published devices match each ask of a question, before anything is taken: columns of yes and no."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from extender.allocation.added import Taints
 from extender.allocation.capacity import gives
 from extender.allocation.cel import Verdict
 from extender.allocation.columns import Column
+from extender.allocation.features import Features
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
@@ -74,13 +74,12 @@ def matches_of(question: Question, inventory: Inventory, added: Column[Taints]) 
         special |= shareable
     matches: dict[At, Match] = {}
     for at, ask in question.asks.items():
-        known = matches.get(question.alike[at])
-        if known is not None:
-            matches[at] = known
-            continue
-        match = yield from _match(ask, question, inventory, added)
-        matches[at] = replace(match, is_special=bool((match.usable & special).any()))
-        yield
+        first = question.alike[at]
+        if first == at:
+            matches[at] = yield from _match(ask, question.features, inventory, added, special)
+            yield
+        else:
+            matches[at] = matches[first]
     return Matches(matches, special, _weights(inventory, added))
 
 
@@ -112,8 +111,7 @@ def _capacities(inventory: Inventory) -> list[Column[Any]]:
     return [inventory.columns[path] for path in sorted(inventory.columns) if path[0] == "capacity"]
 
 
-def _match(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Match]:
-    features = question.features
+def _match(ask: Ask, features: Features, inventory: Inventory, added: Column[Taints], special: Flags) -> Work[Match]:
     matching, errs = _tested(ask, inventory)
     usable = matching & ~_by_traits(inventory, lambda traits: bool(traits.unknown_fields))
     if features.consumable_capacity:
@@ -127,7 +125,7 @@ def _match(ask: Ask, question: Question, inventory: Inventory, added: Column[Tai
         tainted, evicting = _tainted(ask, inventory, added, honours_rules=features.device_taint_rules)
         usable, last = usable & ~tainted, last | evicting
     last &= usable
-    return Match(matching, usable, errs, last if last.any() else None)
+    return Match(matching, usable, errs, last if last.any() else None, is_special=bool((usable & special).any()))
 
 
 def _tested(ask: Ask, inventory: Inventory) -> tuple[Flags, Flags]:
