@@ -45,6 +45,7 @@ class FileCredentials:
         self._loaded: Loaded | None = None
         self._refused: Access | None = None
         self._why = ""  # what was read last was not taken
+        self._is_other = False  # the files were others than those in use
         self._looked = 0.0
 
     async def access(self) -> Access:
@@ -52,7 +53,9 @@ class FileCredentials:
             await self.renew()
         elif self._now() - self._looked >= LOOK_EVERY_S:
             self._looked = self._now()
-            if contents_of(self._loaded.files) != self._loaded.files:
+            was_other, self._is_other = self._is_other, contents_of(self._loaded.files) != self._loaded.files
+            # What was refused may be taken back: then all is as before, and that is told.
+            if self._is_other or (was_other and self._why):
                 await self.renew()
         if self._loaded is None:
             raise NoCredentials("no credentials were loaded")

@@ -270,6 +270,21 @@ async def test_why_what_was_rotated_is_not_taken_is_told_once_for_each_reason(
     assert "sec" not in control
 
 
+async def test_files_that_are_as_before_again_are_told_of_and_so_is_what_comes_after(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "token").write_text("first")
+    found, clock = await rotating(kubeconfig(tmp_path, {"tokenFile": "token"}))
+    caplog.set_level(logging.INFO)
+    for text in ("", "first", ""):
+        (tmp_path / "token").write_text(text)
+        for _ in range(2):
+            clock.look_again()
+            await found.access()
+    refused = "credentials refused, the earlier ones stay in use"
+    assert [record.message for record in caplog.records] == [refused, "credentials taken", refused]
+
+
 async def test_a_pod_takes_its_token_where_only_the_authority_cannot_be_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
