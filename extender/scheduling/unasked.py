@@ -11,6 +11,8 @@ from extender.scheduling.needs import Unplaceable, needs_of
 from extender.state.belief import Belief
 
 UNKNOWN: Final = "no pod of this name waits for a scheduler that is served here"
+# Why it could not ask is told every few seconds in other words, and is not kept here.
+WAITS: Final = "kube-scheduler has not asked, or could not: then its events and its condition say why"
 
 
 def unasked(key: ObjectKey, belief: Belief) -> str:
@@ -24,7 +26,7 @@ def unasked(key: ObjectKey, belief: Belief) -> str:
     needs = needs_of(pod, belief)
     if isinstance(needs, Unplaceable):
         return needs.detail
-    return f"kube-scheduler says of it: {pod.refusal}" if pod.refusal else "it waits for kube-scheduler"
+    return f"kube-scheduler says of it: {pod.refusal}" if pod.refusal else WAITS
 
 
 def _running(bound: Footprint, belief: Belief) -> str:

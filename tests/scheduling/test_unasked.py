@@ -9,7 +9,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.unasked import UNKNOWN, unasked
+from extender.scheduling.unasked import UNKNOWN, WAITS, unasked
 from tests.scheduling.cast import belief_of, claim, device, held, pod
 
 POD = pod("p", "a")
@@ -22,7 +22,7 @@ POD = pod("p", "a")
         ((POD, replace(claim("a"), is_deleting=True)), "claim a is being deleted"),
         ((replace(POD, scheduling_gates=("a", "b")), claim("a")), "it is held back by scheduling gates: a, b"),
         ((replace(POD, refusal="0/3 nodes"), claim("a")), "kube-scheduler says of it: 0/3 nodes"),
-        ((POD, claim("a")), "it waits for kube-scheduler"),
+        ((POD, claim("a")), WAITS),
         ((replace(POD, scheduler="another"),), UNKNOWN),
         ((), UNKNOWN),
     ],

@@ -15,6 +15,7 @@ from extender.demo.apiserver.server import ApiServer
 from extender.kube.writes import Writes
 from extender.model.names import NodeName
 from extender.scheduling.endings import Order
+from extender.scheduling.unasked import WAITS
 from extender.service import assembly, keeping, remaking
 from extender.service.leading import Leading, leading_of
 from tests.service.replicas import (
@@ -53,7 +54,7 @@ async def test_one_leads_and_the_other_is_ready_and_says_who(cluster: Cluster) -
     b.service.answers.missing = lambda: ["nodes not listed yet"]
     assert b.service.answers.hindrance() == "not leading: a leads; not ready: nodes not listed yet"
     b.service.answers.missing = list
-    assert await a.told_of("q") == "nothing is remembered of default/q; it waits for kube-scheduler"
+    assert await a.told_of("q") == f"nothing is remembered of default/q; {WAITS}"
     assert await b.told_of("q") == "nothing is remembered of default/q; not leading: a leads"
     assert (await a.readiness(), await b.readiness()) == (200, 200)
     assert (a.metric("leading"), b.metric("leading")) == (1, 0)
