@@ -10,7 +10,7 @@ from typing import Final
 from extender.kube.told import Told
 from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
-from extender.model.names import DeviceKey, ObjectKey
+from extender.model.names import DeviceKey, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.service.notices import Alarm, Notices
 from extender.state.belief import Belief
@@ -40,6 +40,7 @@ class Intrusion:
     judges: Callable[[], bool]
     wall: Callable[[], float]
     _found: tuple[Foreign, ...] = ()
+    _closing: dict[Uid, ObjectKey] = field(default_factory=dict)  # claims that were told of
     _is_due: asyncio.Event = field(default_factory=asyncio.Event)
 
     def before(self, told: Told) -> None:
@@ -55,6 +56,7 @@ class Intrusion:
             self._is_due.set()
         for item in found:
             self._tell(item)
+        self._tell_opened()
 
     async def run(self) -> None:
         """Close and open for ever what was not done at once, and tell again of what stays closed."""
@@ -96,8 +98,17 @@ class Intrusion:
             keys.WAY_OUT: way_out(found),
         }
         LOG.error("another allocator has allocated devices of ours", extra=fields)
+        self._closing[found.claim.uid] = found.claim.key
         self._raise(found, is_news=True)
         self._contested(found.claim)
+
+    def _tell_opened(self) -> None:
+        """Tell of each claim that closes nothing any more: who has tried a way out sees that it was one."""
+        foreign = self.belief.ownership.foreign
+        if len(self._closing) > len(foreign):
+            for uid in [each for each in self._closing if each not in foreign]:
+                fields = {keys.CLAIM: str(self._closing.pop(uid))}
+                LOG.info("what a foreign allocation closed is open again", extra=fields)
 
     def _raise(self, found: Foreign, *, is_news: bool) -> None:
         """Have people told who look at the claim, or at a pod that uses it."""

@@ -82,6 +82,22 @@ async def test_a_foreign_allocation_is_told_with_the_way_out(caplog: pytest.LogC
         assert here.metric("foreign_allocations{") == 0
 
 
+@pytest.mark.parametrize("is_borne", [True, False])
+def test_what_is_closed_no_more_is_told_once(*, is_borne: bool, caplog: pytest.LogCaptureFixture) -> None:
+    here, theirs = Watched(), allocated(by="kube-scheduler")
+    here.show(Changed(theirs))
+    caplog.set_level(logging.INFO)
+    caplog.clear()
+    here.show(Changed(replace(theirs, resource_version="2")))
+    assert not caplog.records
+    borne = replace(theirs, annotations=((BORNE, theirs.uid),))
+    change = Changed(borne) if is_borne else Gone(ResourceClaim, theirs.key)
+    for _ in range(2):
+        here.show(change)
+    (line,) = [vars(record) for record in caplog.records]
+    assert (line["message"], line["claim"]) == ("what a foreign allocation closed is open again", str(theirs.key))
+
+
 async def test_a_foreign_allocation_is_told_to_the_pods_that_use_it() -> None:
     async with place() as here:
         await here.claim("theirs")
