@@ -61,7 +61,7 @@ TEXTS: Final = {
     Word.CLAIM_WAITING: "a claim of the pod is not there yet",
     Word.CLAIM_IN_FLIGHT: "a claim of the pod is being allocated for another pod",
     Word.CLAIM_FULL: "a claim of the pod is reserved for as many pods as it can be",
-    Word.CLAIM_TAINTED: "pods of a claim of the pod are being evicted, for its devices are tainted",
+    Word.CLAIM_TAINTED: "a claim of the pod has devices for whose taints pods are evicted",
     Word.CLAIM_ELSEWHERE: "a claim of the pod is allocated on another node",
     Word.CLAIM_GONE: "the pod's status names a claim for its extended resources that is gone",
     Word.CLAIM_CONTESTED: "a claim of the pod holds devices that do not suffice for it and earlier claims",
