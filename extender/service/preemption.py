@@ -84,6 +84,8 @@ class Preemption:
         if isinstance(needs, Needs) and isinstance(found, Placement):
             self.belief.ledger.offer(found.promise(needs, self.evictions.now(), is_answer=False))
         elif isinstance(needs, Needs) and isinstance(found, Vain):
+            # Since the last look another may have been promised what is lacking.
+            self._fruitless.look(self.chooser.taste)
             self._fruitless.put(needs, node)
 
     def refused(self, pod: Uid, elsewhere: NodeName | None) -> None:

@@ -673,6 +673,19 @@ def test_hundreds_who_wait_for_what_is_let_go_of_are_each_looked_for_where_somet
     assert looked == [("first-7", "m7")]
 
 
+def test_what_was_promised_to_one_while_another_was_looked_for_goes_to_that_one_once_the_first_is_gone() -> None:
+    here, second, victim = LetGo(is_freed=False), pod("second", "e", priority=10), pod("victim", "had")
+    for noun in gpus("n1", 2), held(claim("had"), device("n1", 1), by=victim), claim("e"), second:
+        here.belief.apply(Changed(noun))
+    assert here.answers.preempt(second, {"n1": Victims((victim.uid,))})
+    here.belief.apply(Changed(replace(second, nominated_node=N1)))
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    assert not here.is_offered(pod("other", "d"))
+    here.belief.apply(Gone(Pod, HIGH.key))
+    assert not here.is_offered(pod("other", "d"))
+    assert here.is_offered(second)
+
+
 class Leaving:
     """The only device of n1 is HOLDER's, who is gone but where *is_there*; LOW has the CPU. HIGH needs both."""
 
