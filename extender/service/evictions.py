@@ -140,12 +140,15 @@ class Evictions:
         known.until = now + PATIENCE_S if known.until is None else known.until
         return known.until if now < known.until else None
 
-    def is_patient(self, pod: Uid, leavers: AbstractSet[Uid]) -> bool:
-        """Tell whether *pod* is still to wait for devices of *leavers*, of whom some have not left for long."""
+    def is_patient(self, pod: Uid, leavers: AbstractSet[Uid], everyone: AbstractSet[Uid]) -> bool:
+        """Tell whether *pod* is still to wait for devices of *leavers*, of whom some have not left for long.
+
+        Each attempt may be about other nodes: who was waited for is remembered as long as he is among *everyone* there.
+        """
         known, until = self._leavers.get(pod, (frozenset[Uid](), 0.0))
         if not leavers <= known:
             until = self.now() + PATIENCE_S
-        self._leavers[pod] = leavers, until
+        self._leavers[pod] = leavers | (known & everyone), until
         return self.now() < until
 
     def forget(self, pod: Uid) -> None:

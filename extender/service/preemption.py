@@ -1,12 +1,13 @@
 """Who may be evicted for a pod: those without whom it has its devices, and nobody as long as it has but to wait."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from extender.model.names import NodeName, Uid
+from extender.model.claim import ResourceClaim
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.conditions import have_failed, is_waited_for
@@ -131,28 +132,13 @@ class Preemption:
         """
         if self._refusal(pod) or not self._can_be_woken(pod, tuple(victims)):
             return
-        gone = self._gone(pod, victims)
+        left = tuple(leavers(self.belief))
+        gone = _gone(left, frozenset(named_by(pod)), victims)
         more = {node: (*pods, *gone[node]) for node, pods in victims.items() if node in gone}
         nodes = more and self._helped(pod, more)
-        if nodes and self.evictions.is_patient(pod.uid, frozenset().union(*map(gone.__getitem__, nodes))):
+        here = frozenset[Uid]().union(*map(gone.__getitem__, nodes))
+        if nodes and self.evictions.is_patient(pod.uid, here, frozenset(uid for uid, _ in left)):
             self.attention.waits.awaits(pod.uid, nodes[0], is_unheard=True)
-
-    def _gone(self, pod: Pod, nodes: Collection[NodeName]) -> Mapping[NodeName, AbstractSet[Uid]]:
-        """Name who is gone, by those of *nodes* where it matters that the claims of these are freed.
-
-        Thousands may be gone at once, as with their namespace, and hundreds of nodes be asked about.
-        """
-        found, anywhere, own = defaultdict[NodeName, set[Uid]](set), set[Uid](), frozenset(named_by(pod))
-        for uid, claim in leavers(self.belief):
-            is_own = claim.key in own
-            place = named(claim.allocation.node_selector) if claim.allocation and not is_own else None
-            if place is not None and place in nodes:
-                found[place].add(uid)
-            elif is_own or (place is None and len(anywhere) < ANYWHERE):
-                anywhere.add(uid)
-        for node in nodes if anywhere else ():
-            found[node] |= anywhere
-        return found
 
     def _helped(self, pod: Pod, victims: Victims) -> Sequence[NodeName]:
         ahead = self.evictions.ahead(pod, self._waiting)
@@ -229,3 +215,23 @@ class Preemption:
     def _is_made_ready(self, needs: Needs) -> bool:
         """Tell whether devices of the pod are made ready still: it would not be bound, and lose the room again."""
         return is_waited_for(needs.allocated, self.attention.wall(), self.belief.ready_within_s)
+
+
+def _gone(
+    left: Iterable[tuple[Uid, ResourceClaim]], own: AbstractSet[ObjectKey], nodes: Collection[NodeName]
+) -> Mapping[NodeName, AbstractSet[Uid]]:
+    """Name who has *left*, by those of *nodes* where it matters to a pod with its *own* claims that these are freed.
+
+    Thousands may be gone at once, as with their namespace, and hundreds of nodes be asked about.
+    """
+    found, anywhere = defaultdict[NodeName, set[Uid]](set), set[Uid]()
+    for uid, claim in left:
+        is_own = claim.key in own
+        place = named(claim.allocation.node_selector) if claim.allocation and not is_own else None
+        if place is not None and place in nodes:
+            found[place].add(uid)
+        elif is_own or (place is None and len(anywhere) < ANYWHERE):
+            anywhere.add(uid)
+    for node in nodes if anywhere else ():
+        found[node] |= anywhere
+    return found

@@ -791,3 +791,16 @@ async def test_who_is_gone_elsewhere_does_not_have_devices_waited_for_that_nobod
     here.belief.apply(Changed(held(claim("other"), device("n2", 0), by=ANOTHER)))
     assert not here.may_go()
     assert not await here.is_tried_again()
+
+
+async def test_devices_that_nobody_frees_are_not_waited_for_for_ever_though_attempts_are_about_other_nodes() -> None:
+    here, others = Leaving(), (LOW, taker("n2"))
+    for noun in node("n2", {"cpu": 4}), gpus("n2", 1), held(claim("other"), device("n2", 0), by=ANOTHER):
+        here.belief.apply(Changed(noun))
+    here.belief.apply(Listed(Footprint, tuple(replace(each, amounts=(("cpu", 4000),)) for each in others)))
+    tried = list[bool]()
+    for low in others * 3:
+        assert not here.answers.preempt(here.high, {low.node: Victims((low.uid,))})
+        tried.append(await here.is_tried_again())
+        here.now += PATIENCE_S / 2
+    assert tried == [True] * 3 + [False] * 3
