@@ -76,8 +76,13 @@ def _reserved(status: bytes) -> list[bytes]:
 
 
 def _entry(item: Consumer, there: Sequence[bytes]) -> bytes:
-    uid = field(CONSUMER, item.uid.encode())
-    return next((entry for entry in there if uid in entry), None) or _consumer(item)
+    uid = item.uid.encode()
+    return next((entry for entry in there if _uid_of(entry) == uid), None) or _consumer(item)
+
+
+def _uid_of(consumer: bytes) -> bytes:
+    # What is not known here comes later, and may be no text.
+    return next((read for number, read in _fields(consumer) if number == CONSUMER), b"")
 
 
 def _consumer(item: Consumer) -> bytes:

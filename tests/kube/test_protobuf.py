@@ -72,6 +72,12 @@ def test_whoever_stays_among_whom_it_is_reserved_for_stays_as_it_was() -> None:
     assert reserved(before, [other]) == field(3, ALLOCATION) + field(3, joining)
 
 
+def test_who_is_called_like_the_identity_of_another_is_not_that_one() -> None:
+    one = Consumer(resource="pods", name="p", uid=Uid("u"))
+    other = field(2, b"\x0a\x00\x1a\x01r\x22\x03\x2a\x01u\x2a\x01v")
+    assert reserved(field(3, other), [one]) == field(3, b"") + field(3, field(2, b"\x1a\x04pods\x22\x01p\x2a\x01u"))
+
+
 @pytest.mark.parametrize(
     "body",
     [
