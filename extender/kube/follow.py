@@ -195,7 +195,7 @@ class _Following:
         # A brief watch is left the time to end by itself.
         patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_in_doubt else self._rhythm.quiet_s
         while True:
-            since = max(self._heard, self._opened)
+            since = self._opened if self._is_in_doubt else self._heard
             chunk = await stream.read(max(0.0, since + patience_s - self._pace.now()))
             if isinstance(chunk, bytes):
                 return chunk

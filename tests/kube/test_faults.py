@@ -666,10 +666,10 @@ async def test_a_quiet_stream_that_was_asked_about_is_not_asked_about_again_when
     assert kinds[:4] == ["list", "watch", "probe", "watch"]
 
 
-def cutting(script: Script) -> Rhythm:
-    """Return a rhythm for watches that are cut after 20 seconds each, and would be asked about after 30."""
-    pace = Pace(now=lambda: 20.0 * len(watches(script)), sleep=Watcher().sleep, chance=lambda: 0.0)
-    return Rhythm(pace=pace, quiet_s=30.0)
+def cutting(script: Script, lived_s: float = 20.0) -> Rhythm:
+    """Return a rhythm for watches that are cut after so long each, and would be asked about half as long after that."""
+    pace = Pace(now=lambda: lived_s * len(watches(script)), sleep=Watcher().sleep, chance=lambda: 0.0)
+    return Rhythm(pace=pace, quiet_s=1.5 * lived_s)
 
 
 async def test_a_quiet_resource_is_asked_about_though_each_watch_is_cut_before_that() -> None:
@@ -680,6 +680,16 @@ async def test_a_quiet_resource_is_asked_about_though_each_watch_is_cut_before_t
         watcher = await followed(api, lambda watcher: watcher.seen[1:] == ["12"], rhythm=cutting(script))
     assert watcher.words == ["listed a"]
     assert [target.rpartition("=")[2] for target in script.asked if "watch" in target][:3] == ["300", "300", "3"]
+
+
+async def test_how_long_a_resource_is_quiet_counts_from_before_its_last_watch_was_cut() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
+        script.add("watch", stream(is_cut=True), QUIET, stream(event("BOOKMARK", 12)), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.seen[1:] == ["12"], rhythm=cutting(script, 200.0))
+    assert [target.rpartition("=")[2] for target in script.asked if "watch" in target][:3] == ["300", "300", "3"]
+    assert len(watcher.troubles) == 1
 
 
 async def test_a_quiet_resource_whose_watches_are_cut_is_current_where_the_cluster_has_not_moved_on() -> None:
