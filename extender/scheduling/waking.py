@@ -254,11 +254,21 @@ class Waker:
         return self.slow.get(pod.key.namespace, -inf), -pod.priority, pod.created, pod.key
 
     def _rest(self, pod: Uid) -> Rest | None:
-        """Say since when a pod rests. That it was sent to a node when it was rejected is a wake as well."""
+        """Say since when a pod rests. That it was sent to a node when it was rejected is a wake as well.
+
+        One for which something is kept has yet to be woken for that, however often it was woken before.
+        """
         rest, at = self._waiting[pod], self.planner.trips.steered_at(pod)
+        if self._is_kept_for(pod):
+            return None
         if at is None or (rest and rest.since >= at):
             return rest
         return Rest(at, max(1, rest.wakes if rest else 0))
+
+    def _is_kept_for(self, pod: Uid) -> bool:
+        """Tell whether *pod* is promised something that neither the scheduler was told of nor it was sent to."""
+        promise = self.belief.ledger.of_pod(pod)
+        return promise is not None and not promise.is_answer and promise.node not in self.planner.trips.of(pod).sent
 
     def _is_over(self, pod: Uid, rest: Rest | None, now: float) -> bool:
         """Tell whether the last wake of *pod* has come to nothing: it may be sent where it never was."""

@@ -16,6 +16,7 @@ from extender.model.terms import Terms
 from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.needs import Needs
 from extender.scheduling.planner import STEERS, Offer
+from extender.scheduling.rest import Rest
 from extender.scheduling.veto import helped
 from extender.service import preemption
 from extender.service.attention import TICK_S
@@ -594,6 +595,21 @@ def test_who_is_promised_what_was_let_go_of_is_woken_for_it_though_one_before_as
     here.belief.apply(Changed(claim("of-low", version=9)))
     assert not here.is_offered(pod("other", "e"))
     assert [wake.pod.key.name for wake in here.answers.attention.waker.round(1.0) if wake] == ["high"]
+
+
+@pytest.mark.parametrize("rest", [Rest(-1.0, 1), Rest(-20.0, 3), Rest(-1.0, 1, is_unasked=True)])
+def test_who_is_promised_what_was_let_go_of_is_woken_for_it_though_it_was_woken_in_vain_before(rest: Rest) -> None:
+    here, other, high = LetGo(is_freed=False), pod("other", "e"), replace(HIGH, nominated_node=N1)
+    for noun in other, claim("e", 2):
+        here.belief.apply(Changed(noun))
+    for subject in other, high:
+        assert not here.is_offered(subject)
+    waker = here.answers.attention.waker
+    waker._waiting[HIGH.uid] = rest
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    for woken in (["high"], []):
+        assert [wake.pod.key.name for wake in waker.round(1.0) if wake] == woken
+        here.belief.apply(Changed(claim("e", 2, version=9)))
 
 
 @pytest.mark.parametrize(("priority", "is_first"), [(0, False), (10, False), (11, True)])
