@@ -142,6 +142,38 @@ def test_a_pod_that_the_watch_does_not_show_is_read(change: Callable[[Server], o
     assert kinds(world) == [ReadPod]
 
 
+@pytest.mark.parametrize("subject", [POD, EXTENDED], ids=["claims", "extended resources"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda server, pod: server.drop(server.pods[pod.key]),
+        lambda server, pod: server.put(replace(pod, uid=Uid("2"))),
+        lambda server, pod: server.put(replace(pod, node_name=N1)),
+    ],
+    ids=["gone", "another", "bound"],
+)
+def test_what_was_offered_to_a_pod_after_it_had_gone_is_free_once_its_bind_finds_that(
+    change: Callable[[Server, Pod], object], subject: Pod
+) -> None:
+    world = world_of(claim("a"), subject=subject)
+    change(world.server, subject)
+    world.server.deliver(world.belief)
+    assert isinstance(planner_of(world.belief).plan(subject, [N1], 0.0), Offer)
+    assert world.belief.ledger.of_pod(subject.uid) is not None
+    bind(world, subject=subject)
+    assert kinds(world) == [ReadPod]
+    assert world.belief.ledger.of_pod(subject.uid) is None
+
+
+def test_what_was_offered_to_a_pod_of_which_nothing_could_be_read_is_kept() -> None:
+    world = after(world_of(claim("a")), 0, lambda _server, _step: NO)
+    world.server.drop(world.server.pods[POD.key])
+    world.server.deliver(world.belief)
+    assert isinstance(planner_of(world.belief).plan(POD, [N1], 0.0), Offer)
+    assert refused(world) == "pod ns/p cannot be read: no"
+    assert world.belief.ledger.of_pod(POD.uid) is not None
+
+
 SICK = Traits(taints=(Taint(key="sick", effect="NoSchedule", value="hot"),))
 CORDON = DeviceTaintRule(
     name="cordon", taint=Taint(key="cordon", effect="NoExecute"), selector=TaintSelector(pool=PoolName("n1"))
