@@ -75,6 +75,10 @@ class Answers:
         hindrance = self.hindrance()
         if hindrance:
             return Filtered(error=hindrance)
+        node = self.belief.loads.node_of(pod.key, pod.uid)
+        if node is not None:
+            # It was asked about late, as it was before: what it has would be taken for what an attempt has left.
+            return Filtered(names=(node,)) if node in names else Filtered(text=f"the pod is on node {node} already")
         self.asked(pod, names)
         for gone in self.evictions.over(pod, names, self.belief.ledger.of_pod):
             self.planner.withdraw(gone)

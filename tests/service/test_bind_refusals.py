@@ -7,6 +7,7 @@ import pytest
 
 from extender.config.settings import Answer, Settings
 from extender.demo.apiserver.kinds import POD
+from extender.model.names import NodeName, Uid
 from extender.service.seats import Seats
 from tests.service.door import Door, opened
 from tests.service.test_counted import until
@@ -116,6 +117,20 @@ async def test_what_was_offered_is_bound_and_asked_for_again_is_bound_already(do
     found = door.server.store.get(POD, KEY)
     assert found is not None
     assert found["spec"]["nodeName"] == "n2"
+
+
+@pytest.mark.parametrize("devices", [1, 0], ids=["devices", "plain"])
+async def test_a_bound_pod_that_is_asked_about_late_is_left_where_it_is(door: Door, devices: int) -> None:
+    pod = await door.pod("p", devices=devices)
+    await door.filter(pod, FREE)
+    assert await door.bind(pod, "n2") == ""
+    await until(lambda: door.service.belief.loads.is_on(Uid(pod["metadata"]["uid"]), NodeName("n2")))
+    before = door.held()
+    elsewhere = await door.filter(pod, ["n1"])
+    assert elsewhere["FailedAndUnresolvableNodes"] == {"n1": "the pod is on node n2 already"}
+    assert (await door.filter(pod, FREE))["NodeNames"] == ["n2"]
+    assert await door.bind(pod, "n2") == ""
+    assert door.held() == before
 
 
 def hindered(door: Door) -> None:
