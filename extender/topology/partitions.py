@@ -229,7 +229,7 @@ def _weights(pattern: Pattern) -> dict[str, int]:
 
     What a lost placement costs is what could have run there, and large ones go with the first small one that is taken:
     by counts alone they would be given up. To know how often each is asked for, too, was tried: of what is asked for it
-    saved two thousandths at the most, and sometimes lost three.
+    saved two thousandths at the most, and sometimes lost three (`git log -p loadtests/results/partitions.txt`).
     """
     sizes: dict[str, int] = {}
     for cut in pattern.cuts:
