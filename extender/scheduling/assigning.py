@@ -20,6 +20,7 @@ from extender.scheduling.steps import (
     Unknown,
     is_refused,
     pod_in,
+    told_after,
     told_by,
 )
 
@@ -58,19 +59,20 @@ def assigned(
     Whoever has changed the pod meanwhile may be about to take from it what it has: that is *confirmed* to be there.
     is_checked: there was no loss a moment ago, and no step since.
     """
+    outcome: Outcome = Done()
     for attempt in range(ATTEMPTS):
         obstacle = obstacle_of(pod) or ("" if is_checked and not attempt else loss())
         if obstacle:
             return Unassigned(obstacle)
-        outcome = yield BindPod(pod, node)
+        before, outcome = outcome, (yield BindPod(pod, node))
         match outcome:
             case Done():
                 return pod
             case Later(seconds):
                 yield Pause(seconds, BindPod(pod, node))
                 continue
-            case Refused(kind, message) if kind is not Refusal.CONFLICT:
-                return Unassigned(f"the Binding was refused: {message or kind.value}")
+            case Refused(kind) if kind is not Refusal.CONFLICT:
+                return Unassigned(f"the Binding was refused: {told_after(before, outcome)}")
         found = yield from _after_binding(pod, node, outcome)
         if isinstance(found, Unassigned) or found.node_name == node:
             return found

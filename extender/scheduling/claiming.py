@@ -29,6 +29,7 @@ from extender.scheduling.steps import (
     Unknown,
     WriteAllocation,
     is_refused,
+    told_after,
     told_by,
     vain,
 )
@@ -79,7 +80,11 @@ def patiently(step: Step) -> Generator[Step, Outcome, Outcome]:
     for _ in range(ATTEMPTS):
         if not isinstance(outcome, Later) or not isinstance((yield Pause(outcome.seconds, step)), Done):
             break
-        outcome = yield step
+        again = yield step
+        if is_refused(again, Refusal.UNSENT):
+            # Why there was a pause says more than that there was no time left after it.
+            break
+        outcome = again
     return outcome
 
 
@@ -89,10 +94,10 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
     for _ in range(ATTEMPTS):
         step = _next_write(claim, allocation, pod)
         if not belief.ledger.is_reserved(claim.uid, pod.uid):
-            before = f", after {told_by(outcome)}" if isinstance(outcome, Unknown) else ""
-            return NotHad(f"claim {claim.key.name}: its devices are no longer kept for the pod{before}")
+            after = f", after {told_by(outcome)}" if isinstance(outcome, Unknown) else ""
+            return NotHad(f"claim {claim.key.name}: its devices are no longer kept for the pod{after}")
         belief.ledger.rebase(claim.uid, version(claim))
-        outcome = yield step
+        before, outcome = outcome, (yield step)
         match outcome:
             case Done(ResourceClaim() as fresh) if isinstance(step, AddFinalizer):
                 claim = fresh
@@ -107,9 +112,9 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
             case Later(seconds):
                 yield Pause(seconds, step)
                 continue
-            case Refused(kind, message) if kind is not Refusal.CONFLICT:
+            case Refused(kind) if kind is not Refusal.CONFLICT:
                 belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
-                return NotHad(f"claim {claim.key.name}: {message or kind.value}")
+                return NotHad(f"claim {claim.key.name}: {told_after(before, outcome)}")
         is_open = isinstance(outcome, Unknown) and isinstance(step, WriteAllocation)
         if is_open:
             belief.unanswered(claim.uid)

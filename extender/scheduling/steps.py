@@ -224,6 +224,12 @@ def told_by(outcome: Outcome) -> str:
     return "the answer cannot be read"
 
 
+def told_after(before: Outcome, outcome: Outcome) -> str:
+    """Say why a step did not succeed; of one that was not sent after a pause, why there was one *before*."""
+    is_late = isinstance(before, Later) and is_refused(outcome, Refusal.UNSENT)
+    return told_by(before if is_late else outcome)
+
+
 def vain(subject: str, outcome: Outcome) -> str:
     """Say why *subject* was not written, often as it was tried. Of conflicts all tell that others were there first.
 

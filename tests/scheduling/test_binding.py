@@ -303,6 +303,9 @@ def test_a_claim_whose_finalizer_others_take_away_each_time_keeps_changing() -> 
     assert refused(world) == "claim a kept changing"
 
 
+BUSY = Later(1.0, "too many requests")
+
+
 @pytest.mark.parametrize(
     ("kind", "item", "text"),
     [
@@ -311,12 +314,16 @@ def test_a_claim_whose_finalizer_others_take_away_each_time_keeps_changing() -> 
         (BindPod, claim("a"), "the Binding was refused: too many requests"),
     ],
 )
-def test_of_a_busy_api_server_it_is_not_said_that_something_kept_changing(
-    kind: type[Step], item: ResourceClaim, text: str
+@pytest.mark.parametrize(
+    "then", [BUSY, Refused(Refusal.UNSENT, "there was no time left")], ids=["it stays busy", "it is too late then"]
+)
+def test_of_a_busy_api_server_it_is_said_what_it_says(
+    kind: type[Step], item: ResourceClaim, text: str, then: Outcome
 ) -> None:
     class Busy(World):
         def _outcome(self, step: Step) -> Outcome:
-            return Later(1.0, "too many requests") if isinstance(step, kind) else super()._outcome(step)
+            is_first = not any(isinstance(each, Pause) for each in self.taken)
+            return (BUSY if is_first else then) if isinstance(step, kind) else super()._outcome(step)
 
     base = world_of(item)
     assert refused(Busy(base.server, base.belief)) == text
