@@ -10,6 +10,8 @@ from extender.scheduling.steps import Later, Refusal, Refused, Unknown
 __all__ = ["Refused", "RequestOutcome", "Succeeded", "Unknown", "is_answered", "outcome_of"]
 DEFAULT_PAUSE_S: Final = 1.0
 UID: Final = "metadata.uid"
+# So the API server tells of a webhook that denies.
+DENIED: Final = "admission webhook "
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,9 @@ def _refusal(complaint: Complaint) -> RequestOutcome:
 
 
 def _kind(complaint: Complaint) -> Refusal:
+    if complaint.message.startswith(DENIED):
+        # With whatever code and reason it likes: that the object is gone, or has moved on, is not its to say.
+        return Refusal.REJECTED
     if complaint.reason == "AlreadyExists":
         return Refusal.EXISTS
     if UID in complaint.fields:

@@ -223,6 +223,15 @@ def test_a_patch_that_names_another_uid_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "reason"), [(404, "NotFound"), (409, "Conflict"), (409, "AlreadyExists"), (422, "Invalid")]
+)
+def test_what_a_webhook_says_of_an_object_is_not_believed(code: int, reason: str) -> None:
+    words = 'admission webhook "tenants.example.com" denied the request: no such tenant'
+    told = outcome_of(answer(code, {**status(code, reason), "message": words}))
+    assert told == Refused(kind=Refusal.REJECTED, status=code, reason=reason, message=words)
+
+
+@pytest.mark.parametrize(
     ("header", "seconds"),
     [
         ("7", 7.0),
