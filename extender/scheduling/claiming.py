@@ -192,8 +192,9 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
     have landed yet.
     """
     unheard = 0
+    outcome: Outcome = Done()
     for _ in range(SHARED_ATTEMPTS):
-        is_had = is_reserved_for(claim, pod)
+        is_had, before = is_reserved_for(claim, pod), outcome
         outcome = yield from patiently(TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod)))
         unheard += isinstance(outcome, Unknown)
         match outcome:
@@ -202,7 +203,7 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
             case Done(ResourceClaim() as fresh):
                 return Written(fresh, is_ours=False, is_had=is_had)
             case Later() | Refused() if not is_refused(outcome, Refusal.CONFLICT, Refusal.IN_VAIN):
-                return NotHad(f"claim {claim.key.name}: {told_by(outcome)}")
+                return NotHad(f"claim {claim.key.name}: {told_after(before, outcome)}")
         again = same_claim(claim.uid, (yield from patiently(ReadClaim(claim.key))))
         if again is None or again.is_deleting or not _gives_the_same(again, claim):
             return NotHad(f"claim {claim.key.name} is gone or holds other devices now")

@@ -225,8 +225,8 @@ def told_by(outcome: Outcome) -> str:
 
 
 def told_after(before: Outcome, outcome: Outcome) -> str:
-    """Say why a step did not succeed; of one that was not sent after a pause, why there was one *before*."""
-    is_late = isinstance(before, Later) and is_refused(outcome, Refusal.UNSENT)
+    """Say why a step did not succeed; where it was not sent, how the attempt *before* had ended, which took time."""
+    is_late = isinstance(before, Later | Unknown) and is_refused(outcome, Refusal.UNSENT)
     return told_by(before if is_late else outcome)
 
 

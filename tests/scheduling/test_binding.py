@@ -357,6 +357,23 @@ def test_what_an_api_server_says_that_answers_with_errors_is_told(
     assert said.message.endswith(DOWN)
 
 
+@pytest.mark.parametrize(
+    ("kind", "item", "text"),
+    [(Reserve, SHARED, "claim a: "), (BindPod, claim("a"), "the Binding was refused: ")],
+    ids=["reservation", "Binding"],
+)
+def test_what_has_taken_all_the_time_is_told(kind: type[Step], item: ResourceClaim, text: str) -> None:
+    answers = iter([Unknown(DOWN, is_answered=True)])
+
+    class Slow(World):
+        def _outcome(self, step: Step) -> Outcome:
+            late = Refused(Refusal.UNSENT, "there was no time left")
+            return next(answers, late) if isinstance(step, kind) else super()._outcome(step)
+
+    base = world_of(item)
+    assert refused(Slow(base.server, base.belief)) == f"{text}{DOWN}"
+
+
 def test_a_claim_that_is_being_deleted_is_not_written() -> None:
     def fault(server: Server, _step: Step) -> None:
         server.put(replace(server.claims[A], is_deleting=True))
