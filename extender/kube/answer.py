@@ -62,7 +62,7 @@ def complaint_of(answer: Answer) -> Complaint:
     return Complaint(
         code=answer.status,
         reason=_text(status.get("reason")),
-        message=_text(status.get("message")) or answer.body[:MAX_TEXT].decode(errors="replace"),
+        message=_text(status.get("message")) or answer.body[:MAX_TEXT].decode(errors="replace").strip(),
         retry_after_s=_pause(_seconds(answer.headers.get("retry-after")), _number(details.get("retryAfterSeconds"))),
         fields=tuple(_fields(details)),
     )

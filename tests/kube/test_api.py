@@ -157,7 +157,7 @@ def broken(why: str) -> Unknown:
         pytest.param(answer(429, status(429, "TooMany")), Later(1.0, "told TooMany"), id="429-without"),
         pytest.param(
             answer(429, b"Too many requests, please try again later.\n", **{"retry-after": "1"}),
-            Later(1.0, "Too many requests, please try again later.\n"),
+            Later(1.0, "Too many requests, please try again later."),
             id="429-of-priority-and-fairness",
         ),
         pytest.param(
