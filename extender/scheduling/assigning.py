@@ -7,6 +7,7 @@ from extender.model.names import NodeName
 from extender.model.node import FINISHED, Pod
 from extender.scheduling.claiming import ATTEMPTS, patiently
 from extender.scheduling.steps import (
+    LASTING,
     BindPod,
     Done,
     Later,
@@ -134,5 +135,6 @@ def _after_binding(pod: Pod, node: NodeName, sent: Outcome) -> Generator[Step, O
         return Unassigned(f"the pod is on node {fresh.node_name} already", is_elsewhere=True) if elsewhere else fresh
     if fresh or is_refused(outcome, Refusal.NOT_FOUND):
         return Unassigned("the pod is gone")
-    # A conflict may mean that the pod is bound already.
-    return Unassigned(f"nobody knows yet whether the pod was bound: {told_by(sent)}", is_open=True)
+    # A conflict may mean that the pod is bound already. What we may not look at says more of why nobody knows.
+    why = told_by(outcome if is_refused(outcome, *LASTING) else sent)
+    return Unassigned(f"nobody knows yet whether the pod was bound: {why}", is_open=True)

@@ -13,6 +13,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.steps import (
+    LASTING,
     AddFinalizer,
     DeleteClaim,
     Done,
@@ -148,7 +149,8 @@ def _looked_up(
         fresh = same_claim(claim.uid, outcome)
     if fresh is None and unheard and not is_gone(outcome):
         # A write may still land: the hold stays until the watch tells.
-        return NotHad(f"claim {claim.key.name}: nobody knows yet whether its devices were written: {unheard}")
+        why = told_by(outcome) if is_refused(outcome, *LASTING) else unheard
+        return NotHad(f"claim {claim.key.name}: nobody knows yet whether its devices were written: {why}")
     if fresh is None:
         return _lost(claim, pod, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
     if fresh.allocation is not None:

@@ -358,6 +358,29 @@ def test_what_an_api_server_says_that_answers_with_errors_is_told(
 
 
 @pytest.mark.parametrize(
+    ("kinds", "text"),
+    [
+        ((WriteAllocation, ReadClaim), "claim a: nobody knows yet whether its devices were written: cannot get it"),
+        ((BindPod, ReadPod), "nobody knows yet whether the pod was bound: cannot get it"),
+    ],
+    ids=["allocation", "Binding"],
+)
+def test_what_keeps_us_from_looking_is_told(kinds: tuple[type[Step], type[Step]], text: str) -> None:
+    written, read = kinds
+
+    class Barred(World):
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, read):
+                return Refused(Refusal.FORBIDDEN, "cannot get it")
+            return Unknown(DOWN, is_answered=True) if isinstance(step, written) else super()._outcome(step)
+
+    base = world_of(claim("a"))
+    said = bind(Barred(base.server, base.belief))
+    assert isinstance(said, NotBound)
+    assert said.message == text
+
+
+@pytest.mark.parametrize(
     ("kind", "item", "text"),
     [(Reserve, SHARED, "claim a: "), (BindPod, claim("a"), "the Binding was refused: ")],
     ids=["reservation", "Binding"],
