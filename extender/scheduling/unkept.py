@@ -2,8 +2,8 @@
 
 It does so with fields behind a feature gate that is off there, and with what an admission policy or webhook changes.
 Bound all the same, a pod would start before its device is ready, with a whole device in place of its share, with one
-that was not chosen for it, or without any. What it spells anew is not compared: amounts, and whatever is in
-configuration.
+that was not chosen for it, or without any; or others of its claim would go to nodes without the device. What it spells
+anew is not compared: amounts, and whatever is in configuration.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,15 @@ ADMISSION: Final = "as where an admission policy or webhook changes the status o
 
 def unkept_of(claim: ResourceClaim, written: Allocation) -> str:
     """Say what *claim*, as it was answered, lacks of what was *written*."""
-    kept = claim.allocation.devices if claim.allocation else ()
-    if kept == written.devices:  # as nearly always
+    stands = claim.allocation or Allocation()
+    kept, is_elsewhere = stands.devices, stands.node_selector != written.node_selector
+    if kept == written.devices and not is_elsewhere:  # as nearly always
         return ""
-    if _named(kept) != _named(written.devices):
+    if is_elsewhere or _named(kept) != _named(written.devices):
         stored = ", ".join("/".join(item.device) for item in kept) or "no devices"
-        return f"claim {claim.key.name}: the API server has stored {stored} in place of what was written, {ADMISSION}"
+        where = " for other nodes" if kept and is_elsewhere else ""
+        told = f"the API server has stored {stored}{where} in place of what was written"
+        return f"claim {claim.key.name}: {told}, {ADMISSION}"
     for sent, found in zip(written.devices, kept, strict=True):
         for field, gate, was_sent, was_kept in _gated(sent, found):
             if was_sent and was_sent != was_kept:

@@ -10,6 +10,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.device import Traits
 from extender.model.names import Uid
 from extender.model.node import Pod
+from extender.model.node_selector import NodeSelector
 from extender.scheduling.account import of_result
 from extender.scheduling.endings import Bound, Ending, NotBound
 from extender.scheduling.gist import gist
@@ -108,6 +109,20 @@ def test_a_pod_for_which_admission_has_put_another_device_is_not_bound_and_that_
     world = forgetful(world_of(claim("a", 2)), WriteAllocation, other)
     devices = ", ".join("/".join(device("n1", index)) for index in (1, 0))
     assert bind(world) == NotBound(f"claim a: the API server has stored {devices} {INSTEAD}")
+    assert not any(isinstance(step, BindPod) for step in world.taken)
+    assert not world.server.holders()
+    assert list(world.belief.ledger) == []
+
+
+@pytest.mark.parametrize("selector", [None, given(device("n2", 0)).node_selector], ids=["all nodes", "another node"])
+def test_a_pod_whose_devices_admission_has_put_on_other_nodes_is_not_bound(selector: NodeSelector | None) -> None:
+    def moved(item: ResourceClaim) -> ResourceClaim:
+        assert item.allocation is not None
+        return replace(item, allocation=replace(item.allocation, node_selector=selector))
+
+    world = forgetful(world_of(claim("a")), WriteAllocation, moved)
+    stored = f"{'/'.join(device('n1', 0))} for other nodes"
+    assert bind(world) == NotBound(f"claim a: the API server has stored {stored} {INSTEAD}")
     assert not any(isinstance(step, BindPod) for step in world.taken)
     assert not world.server.holders()
     assert list(world.belief.ledger) == []
