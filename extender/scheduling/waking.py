@@ -69,7 +69,7 @@ class Waker:
     _seen: object = None
     _sight: object = None
     _looked: set[Uid] = field(default_factory=set)
-    # Pods that were not shown yet when something was new: they are looked at once they are.
+    # Pods that were not shown yet when something was new, or that something is kept for: they are looked at once shown.
     _missed: set[Uid] = field(default_factory=set)
     _unwoken: Uid | None = None
     _is_stale: bool = False
@@ -89,6 +89,12 @@ class Waker:
             self._next = 0.0
         elif rest.is_unasked:
             self._waiting[pod] = Rest(rest.since, 1)
+
+    def kept(self, pod: Uid, node: NodeName, now: float) -> None:
+        """Have *pod* woken next, however often it was before: something on *node* is its, where it was not sent yet."""
+        if pod in self._waiting and node not in self.planner.trips.of(pod).sent:
+            self._waiting[pod] = Rest(now)
+            self._missed.add(pod)
 
     def drop(self, pod: Uid) -> None:
         """Forget a pod that was offered nodes, is bound or gone."""
@@ -254,21 +260,11 @@ class Waker:
         return self.slow.get(pod.key.namespace, -inf), -pod.priority, pod.created, pod.key
 
     def _rest(self, pod: Uid) -> Rest | None:
-        """Say since when a pod rests. That it was sent to a node when it was rejected is a wake as well.
-
-        One for which something is kept has yet to be woken for that, however often it was woken before.
-        """
+        """Say since when a pod rests. That it was sent to a node when it was rejected is a wake as well."""
         rest, at = self._waiting[pod], self.planner.trips.steered_at(pod)
-        if self._is_kept_for(pod):
-            return None
         if at is None or (rest and rest.since >= at):
             return rest
         return Rest(at, max(1, rest.wakes if rest else 0))
-
-    def _is_kept_for(self, pod: Uid) -> bool:
-        """Tell whether *pod* is promised something that neither the scheduler was told of nor it was sent to."""
-        promise = self.belief.ledger.of_pod(pod)
-        return promise is not None and not promise.is_answer and promise.node not in self.planner.trips.of(pod).sent
 
     def _is_over(self, pod: Uid, rest: Rest | None, now: float) -> bool:
         """Tell whether the last wake of *pod* has come to nothing: it may be sent where it never was."""

@@ -83,7 +83,9 @@ class Preemption:
         needs = needs_of(pod, self.belief)
         found = self.chooser.place(needs, node) if isinstance(needs, Needs) else None
         if isinstance(needs, Needs) and isinstance(found, Placement):
-            self.belief.ledger.offer(found.promise(needs, self.evictions.now(), is_answer=False))
+            now = self.evictions.now()
+            if self.belief.ledger.offer(found.promise(needs, now, is_answer=False)):
+                self.attention.waker.kept(pod.uid, node, now)
         elif isinstance(needs, Needs) and isinstance(found, Vain):
             # Since the last look another may have been promised what is lacking.
             self._fruitless.look(self.chooser.taste)

@@ -25,6 +25,7 @@ from extender.service.habits import Habits
 from extender.service.preemption import ATTEMPT_S
 from extender.service.waits import NUDGE_S, UNASKED
 from extender.state.belief import READY_WITHIN_S
+from extender.state.ledger import Event
 from extender.web.verbs import Victims
 from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, names, node, pod
 from tests.scheduling.stage import N1, N2, OTHER, POD, A
@@ -610,6 +611,22 @@ def test_who_is_promised_what_was_let_go_of_is_woken_for_it_though_it_was_woken_
     for woken in (["high"], []):
         assert [wake.pod.key.name for wake in waker.round(1.0) if wake] == woken
         here.belief.apply(Changed(claim("e", 2, version=9)))
+
+
+def test_who_is_promised_what_was_let_go_of_once_its_turn_has_passed_is_woken_in_the_next_round() -> None:
+    here, other, high = LetGo(is_freed=False), pod("other", "d"), replace(HIGH, nominated_node=N1)
+    here.belief.apply(Changed(other))
+    for subject in other, high:
+        assert not here.is_offered(subject)
+    waker = here.answers.attention.waker
+    waker._waiting |= {HIGH.uid: Rest(-1.0, 1, is_unasked=True), other.uid: Rest(-20.0, 3)}
+    here.belief.apply(Changed(claim("of-low", version=9)))
+    assert [[wake.pod.key.name for wake in waker.round(now) if wake] for now in (1.0, 2.0, 3.0)] == [[], ["high"], []]
+    # Nothing came of that: what is kept for it once more is not another reason.
+    here.belief.ledger.tell(HIGH.uid, Event.EXPIRED)
+    assert not here.is_offered(other)
+    assert here.belief.ledger.of_pod(HIGH.uid)
+    assert not any(waker.round(4.0))
 
 
 @pytest.mark.parametrize(("priority", "is_first"), [(0, False), (10, False), (11, True)])
