@@ -115,6 +115,8 @@ class Answers:
         hindrance = self.hindrance()
         if hindrance:
             return Failed(hindrance)
+        if self.belief.loads.has(pod.key, pod.uid):
+            return {}  # it was asked about late, as it was before: it has its room and its devices
         # It was refused wherever it was nominated, and what it is nominated for next is the scheduler's own.
         self.asked(pod, ())
         try:

@@ -129,6 +129,10 @@ async def test_a_bound_pod_that_is_asked_about_late_is_left_where_it_is(door: Do
     elsewhere = await door.filter(pod, ["n1"])
     assert elsewhere["FailedAndUnresolvableNodes"] == {"n1": "the pod is on node n2 already"}
     assert (await door.filter(pod, FREE))["NodeNames"] == ["n2"]
+    # Whoever has the room that the scheduler took back need not go for it.
+    victims = {"n2": {"Pods": [{"UID": "another"}], "NumPDBViolations": 0}}
+    answer = await door.post("preempt", {"Pod": pod, "NodeNameToMetaVictims": victims})
+    assert (answer.status, answer.body) == (200, b'{"NodeNameToMetaVictims":{}}')
     assert await door.bind(pod, "n2") == ""
     assert door.held() == before
 
